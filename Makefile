@@ -1,0 +1,96 @@
+# Copyright The OCI Cloud Controller Manager Authors
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+ARGS ?=
+
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-unknown)
+COMMIT     ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+TREE_STATE ?= $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo clean || echo dirty)
+# The date of the commit, not of the build: the same commit gives the same binary.
+BUILD_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo 1970-01-01T00:00:00Z)
+
+V       := k8s.io/component-base/version
+LDFLAGS := -s -w -X $(V).gitVersion=$(VERSION) -X $(V).gitCommit=$(COMMIT) -X $(V).gitTreeState=$(TREE_STATE) -X $(V).buildDate=$(BUILD_DATE)
+
+# The same flags as the control plane of the tests is built with (test/cluster): client-go is compiled once for both.
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags '$(LDFLAGS)'
+
+BINARIES := oci-cloud-controller-manager
+
+TOOLS            := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/oci-ccm-tools
+GOLANGCI_VERSION := v2.15.0
+GOLANGCI         := $(TOOLS)/golangci-lint-$(GOLANGCI_VERSION)
+VULN_VERSION     := v1.9.0
+VULNCHECK        := $(TOOLS)/govulncheck-$(VULN_VERSION)
+
+say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
+
+##@ Use
+
+.PHONY: demo
+demo: build ## Run the main job on a simulated region: nodes, an LB and an NLB. ARGS=--once deletes them again and exits.
+	$(call say,demo: a simulated OCI region + etcd + kube-apiserver + our cloud-controller-manager)
+	@go run ./test/demo -bin bin $(ARGS)
+
+.PHONY: build
+build: ## Build the binaries into bin/.
+	$(call say,building $(BINARIES) and ocisim $(VERSION))
+	@$(GO_BUILD) -o bin/ $(addprefix ./cmd/,$(BINARIES)) ./test/ocisim/cmd/ocisim
+
+.PHONY: image
+image: ## Build the container image (needs a Docker engine or buildah's docker front end).
+	docker build --build-arg VERSION=$(VERSION) --build-arg COMMIT=$(COMMIT) --build-arg BUILD_DATE=$(BUILD_DATE) -t cloud-provider-oci:$(VERSION) .
+
+##@ Test
+
+.PHONY: test
+test: lint test-unit test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
+
+.PHONY: test-unit
+test-unit: ## Unit and component tests, with the race detector.
+	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
+	@go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo) $(ARGS)
+
+.PHONY: test-system
+test-system: build ## System tests: real etcd and kube-apiserver, our binaries as processes, the simulated region over TLS.
+	$(call say,system tests)
+	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 40m -count=1 -v ./test/e2e/... $(ARGS) 2>&1 | grep --line-buffered -v -e '^=== \(RUN\|PAUSE\|CONT\)' 
+
+.PHONY: test-crash
+test-crash: build ## Kill the binaries after each single cloud call of each scenario, restart, and look for leaks and duplicates.
+	$(call say,crash matrix)
+	@OCI_CCM_BIN=$(CURDIR)/bin go run ./test/crash $(ARGS)
+
+##@ Check
+
+.PHONY: lint
+lint: $(GOLANGCI) ## golangci-lint, govulncheck where its database can be reached, layers, licence headers, generated files.
+	$(call say,golangci-lint $(GOLANGCI_VERSION))
+	@$(GOLANGCI) run --timeout 15m ./...
+	@hack/govulncheck.sh $(VULNCHECK) $(VULN_VERSION)
+	$(call say,layers, licence headers, generated files)
+	@go test -count=1 ./test/repo/
+
+.PHONY: generate
+generate: ## Rewrite the generated references.
+	@go generate ./...
+
+.PHONY: update-kubernetes
+update-kubernetes: ## Move every Kubernetes library and the tests' control plane in lockstep: make update-kubernetes TO=1.37.3
+	@test -n "$(TO)" || { echo "say which: make update-kubernetes TO=1.37.3" >&2; exit 2; }
+	@hack/update-kubernetes.sh $(TO)
+
+.PHONY: clean
+clean: ## Remove bin/. What the tests cached outside the tree stays (see DEVELOPMENT.md).
+	rm -rf bin
+
+$(GOLANGCI):
+	$(call say,building golangci-lint $(GOLANGCI_VERSION) once (about three minutes))
+	@mkdir -p $(TOOLS)/tmp && GOBIN=$(TOOLS)/tmp go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION) && mv $(TOOLS)/tmp/golangci-lint $@
+
+.PHONY: help
+help: ## This list.
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
