@@ -15,9 +15,12 @@ if [[ ! -x $bin ]]; then
   mv "$tmp/govulncheck" "$bin"
   rmdir "$tmp"
 fi
-# -version asks the database for its date, so it tells whether the database answers.
-if ! timeout 20 "$bin" -version >/dev/null 2>&1; then
-  echo "==> govulncheck: left out, its vulnerability database cannot be reached from here (GOVULNDB names another one)"
+# Exit codes: 0 nothing found, 3 vulnerabilities found, anything else: it could not work. A module without imports tells whether it can.
+probe=$(mktemp -d)
+printf 'module example.com/probe\n\ngo 1.26\n' >"$probe/go.mod"
+printf 'package probe\n' >"$probe/probe.go"
+if ! timeout 60 "$bin" -C "$probe" ./... >/dev/null 2>"$probe/err"; then
+  echo "==> govulncheck: left out, its vulnerability database cannot be reached from here (GOVULNDB names another one): $(tail -1 "$probe/err")"
   exit 0
 fi
 echo "==> govulncheck $version"
