@@ -91,11 +91,12 @@ type PublicIP struct {
 
 // PrivateIP is a private IPv4 address of a VNIC.
 type PrivateIP struct {
-	ID        string
-	VNICID    string
-	SubnetID  string
-	IPAddress string
-	IsPrimary bool
+	ID            string
+	VNICID        string
+	SubnetID      string
+	IPAddress     string
+	HostnameLabel string // optional; of a primary address it is the VNIC's
+	IsPrimary     bool
 	Tags
 }
 
@@ -116,6 +117,16 @@ const (
 	KindLB  BalancerKind = "lb"
 	KindNLB BalancerKind = "nlb"
 )
+
+// Values of Balancer.IPMode.
+const (
+	IPModeV4   = "IPV4"
+	IPModeV6   = "IPV6"
+	IPModeDual = "IPV4_AND_IPV6"
+)
+
+// ShapeFlexible is the name of the shape that has bounds; all others are of a fixed size.
+const ShapeFlexible = "flexible"
 
 // Balancer is a load balancer (LB) or a network load balancer (NLB), as read from the cloud or as asked for at creation.
 //
