@@ -128,6 +128,9 @@ func (c *Client) attempt(ctx context.Context, o op, send func(context.Context) (
 // remember notes that this process created the resource: reads of it may still answer 404 for a while.
 func (c *Client) remember(ocid string) { c.recent.add(ocid) }
 
+// forget ends that for a resource whose deletion was accepted: a 404 is what its readers wait for then.
+func (c *Client) forget(ocid string) { c.recent.remove(ocid) }
+
 // gaveUp is the error of an operation whose context ended, before the first request or after an answer.
 func gaveUp(o op, last *Error, attempts int, cause error) *Error {
 	if last == nil {

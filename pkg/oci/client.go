@@ -91,6 +91,10 @@ type Client struct {
 	loadBalancer        loadbalancer.LoadBalancerClient
 	networkLoadBalancer networkloadbalancer.NetworkLoadBalancerClient
 
+	// These two hold the waiters, which their callers share.
+	loadBalancers        *LoadBalancers
+	networkLoadBalancers *NetworkLoadBalancers
+
 	clusterID string
 	pageSize  int
 
@@ -142,6 +146,8 @@ func New(o Options) (*Client, error) {
 	if err := c.buildServices(o, region, transport); err != nil {
 		return nil, err
 	}
+	c.loadBalancers = newLoadBalancers(c)
+	c.networkLoadBalancers = newNetworkLoadBalancers(c)
 	return c, nil
 }
 

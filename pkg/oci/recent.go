@@ -37,6 +37,13 @@ func (r *recentCreates) add(ocid string) {
 	r.at[ocid] = now
 }
 
+// remove forgets a creation.
+func (r *recentCreates) remove(ocid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.at, ocid)
+}
+
 // has says whether ocid was created within the window.
 func (r *recentCreates) has(ocid string) bool {
 	r.mu.Lock()
