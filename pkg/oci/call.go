@@ -66,7 +66,7 @@ func invoke[T any](ctx context.Context, c *Client, o op, fn func(context.Context
 // perform sends requests until one succeeds or the policy says to give up.
 func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (*http.Response, error)) error {
 	budget := c.limiters[limiterKey{o.service, o.write}]
-	policy := retryPolicy{op: o, recent: c.recent, refreshable: c.principal != nil, rand: c.rand}
+	policy := retryPolicy{op: o, recent: c.recent, refreshable: c.refresher != nil, rand: c.rand}
 	var last *Error
 	for attempts := 0; ; {
 		if err := budget.wait(ctx); err != nil {
@@ -80,6 +80,9 @@ func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (
 		}
 		last = newError(o, err, response)
 		last.Attempts = attempts
+		if last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden {
+			last.Principal = c.principalName
+		}
 		if ctx.Err() != nil {
 			return gaveUp(o, last, attempts, ctx.Err())
 		}
@@ -97,7 +100,7 @@ func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (
 		}
 		countRetry(o, decision.reason)
 		if decision.refresh {
-			if err := c.principal.refresh(started); err != nil {
+			if err := c.refresher.refresh(started); err != nil {
 				last.cause = err
 				return last
 			}
@@ -155,6 +158,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 }

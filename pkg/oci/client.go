@@ -98,10 +98,11 @@ type Client struct {
 	clusterID string
 	pageSize  int
 
-	principal principalRefresher // nil when there is nothing to refresh
-	limiters  map[limiterKey]*limiter
-	recent    *recentCreates
-	rand      func() float64
+	principalName string
+	refresher     principalRefresher // nil when there is nothing to refresh
+	limiters      map[limiterKey]*limiter
+	recent        *recentCreates
+	rand          func() float64
 }
 
 // New returns a Client. It makes no call.
@@ -142,7 +143,8 @@ func New(o Options) (*Client, error) {
 	if c.rand == nil {
 		c.rand = rand.Float64
 	}
-	c.principal, _ = o.Provider.(principalRefresher)
+	c.principalName = DescribePrincipal(o.Provider)
+	c.refresher, _ = o.Provider.(principalRefresher)
 	if err := c.buildServices(o, region, transport); err != nil {
 		return nil, err
 	}
@@ -150,6 +152,12 @@ func New(o Options) (*Client, error) {
 	c.networkLoadBalancers = newNetworkLoadBalancers(c)
 	return c, nil
 }
+
+// Principal says who calls, without secrets.
+func (c *Client) Principal() string { return c.principalName }
+
+// ClusterID is the cluster's identity as given in Options.
+func (c *Client) ClusterID() string { return c.clusterID }
 
 // buildServices makes the SDK's clients. They are built with their base only: the SDK's constructors would ask the
 // principal for a token, read process-wide settings and install retries and circuit breakers of their own.

@@ -4,9 +4,11 @@
 package oci
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
@@ -54,6 +56,9 @@ type Error struct {
 	Message   string
 	RequestID string
 
+	// Principal says who was refused. It is set for 401 and 403 only.
+	Principal string
+
 	// Attempts counts the requests sent for this operation.
 	Attempts int
 
@@ -69,13 +74,18 @@ func (e *Error) Error() string {
 	} else {
 		fmt.Fprintf(&b, "%d %s: %s", e.Status, e.Code, e.Message)
 	}
-	switch {
-	case e.RequestID != "" && e.Attempts > 1:
-		fmt.Fprintf(&b, " (opc-request-id %s, %d attempts)", e.RequestID, e.Attempts)
-	case e.RequestID != "":
-		fmt.Fprintf(&b, " (opc-request-id %s)", e.RequestID)
-	case e.Attempts > 1:
-		fmt.Fprintf(&b, " (%d attempts)", e.Attempts)
+	var more []string
+	if e.Principal != "" {
+		more = append(more, "as "+e.Principal)
+	}
+	if e.RequestID != "" {
+		more = append(more, "opc-request-id "+e.RequestID)
+	}
+	if e.Attempts > 1 {
+		more = append(more, strconv.Itoa(e.Attempts)+" attempts")
+	}
+	if len(more) > 0 {
+		fmt.Fprintf(&b, " (%s)", strings.Join(more, ", "))
 	}
 	if e.Status != 0 && e.cause != nil {
 		fmt.Fprintf(&b, "; gave up: %v", e.cause)
@@ -124,16 +134,25 @@ func newError(o op, err error, response *http.Response) *Error {
 	e.cause = err
 	if response != nil {
 		e.RequestID = response.Header.Get("opc-request-id")
+		var mismatch *json.UnmarshalTypeError
+		if !errors.As(err, &mismatch) {
+			e.cause = &brokenAnswerError{err}
+		}
 	}
 	return e
 }
+
+// brokenAnswerError is an answer of success whose body could not be read to its end: the operation was carried out, but
+// nobody knows with what result.
+type brokenAnswerError struct{ err error }
+
+func (e *brokenAnswerError) Error() string { return "the answer broke off: " + e.err.Error() }
+func (e *brokenAnswerError) Unwrap() error { return e.err }
 
 // WorkRequestError is a work request that ended in FAILED or CANCELED.
 type WorkRequestError struct {
 	Service     Service
 	WorkRequest WorkRequest
-	// RequestID is the opc-request-id of the read that showed the end; empty if not known.
-	RequestID string
 }
 
 // Error carries every entry of the work request's error list.
@@ -151,9 +170,6 @@ func (e *WorkRequestError) Error() string {
 			b.WriteString("; ")
 		}
 		fmt.Fprintf(&b, "%s: %s", p.Code, p.Message)
-	}
-	if e.RequestID != "" {
-		fmt.Fprintf(&b, " (opc-request-id %s)", e.RequestID)
 	}
 	return b.String()
 }

@@ -121,12 +121,12 @@ func (l *limiter) queue(ctx context.Context) error {
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return ctx.Err()
 	}
 	defer func() { <-l.turn }()
 	for {
 		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+			return ctx.Err()
 		}
 		delay := l.take(time.Now())
 		if delay <= 0 {

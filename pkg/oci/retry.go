@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -128,13 +127,14 @@ func isNetworkError(err error) bool {
 		unknown   x509.UnknownAuthorityError
 		hostname  x509.HostnameError
 		dns       *net.DNSError
+		broken    *brokenAnswerError
 	)
 	switch {
 	case errors.As(err, &untrusted), errors.As(err, &unknown), errors.As(err, &hostname):
 		return false // trying again does not change a certificate
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return false // nor a name that does not exist
-	case errors.Is(err, io.ErrUnexpectedEOF): // the answer broke off
+	case errors.As(err, &broken):
 		return true
 	case errors.Is(err, context.DeadlineExceeded): // of the single attempt: the caller's is handled before
 		return true

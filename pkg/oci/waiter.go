@@ -50,7 +50,7 @@ func (w *waiter) Wait(ctx context.Context, id string) (WorkRequest, error) {
 	case <-watched.done:
 		return watched.result, watched.err
 	case <-ctx.Done():
-		return WorkRequest{}, context.Cause(ctx)
+		return WorkRequest{}, ctx.Err()
 	}
 }
 
