@@ -1,0 +1,202 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory knows the instances of the cluster and their network cards.
+//
+// Everything is read through snapshots: the caller says how old an answer may be, and reads that would be made at the
+// same time are made once. What is asked for by name is answered from lists that all callers share.
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+// Compute is what the inventory needs of the compute service.
+type Compute interface {
+	GetInstance(ctx context.Context, id string) (*oci.Instance, error)
+	ListInstances(ctx context.Context, compartmentID, displayName string) ([]*oci.Instance, error)
+	ListVNICAttachments(ctx context.Context, compartmentID, instanceID string) ([]*oci.VNICAttachment, error)
+}
+
+// Network is what the inventory needs of the virtual network service.
+type Network interface {
+	GetVNIC(ctx context.Context, id string) (*oci.VNIC, error)
+	GetSubnet(ctx context.Context, id string) (*oci.Subnet, error)
+	ListPrivateIPs(ctx context.Context, subnetID, vnicID string) ([]*oci.PrivateIP, error)
+	ListIPv6s(ctx context.Context, subnetID, vnicID string) ([]*oci.IPv6, error)
+}
+
+// Config says where the cluster's instances are.
+type Config struct {
+	// CompartmentID is where names are looked up.
+	CompartmentID string
+
+	// VCNID limits lookups by name to one VCN. If it is empty, the VCN of SubnetID is taken; if that is empty too, every
+	// VCN counts, and equal names in two of them are ambiguous.
+	VCNID    string
+	SubnetID string
+}
+
+// ErrNoPrimaryVNIC says that an instance has no attached primary VNIC: it is being launched or terminated.
+var ErrNoPrimaryVNIC = errors.New("instance has no attached primary VNIC")
+
+const (
+	stateTerminating = "TERMINATING"
+	stateTerminated  = "TERMINATED"
+	stateAttached    = "ATTACHED"
+
+	// immutable is the staleness accepted for what never changes in the life of a resource.
+	immutable = unusedAfter
+)
+
+// Inventory is safe for concurrent use. The values that it returns are shared and must not be changed.
+type Inventory struct {
+	config  Config
+	compute Compute
+	network Network
+
+	instances   snapshots[*oci.Instance]
+	lists       snapshots[map[string]*oci.Instance] // by compartment
+	attachments snapshots[[]*oci.VNICAttachment]
+	vnics       snapshots[*oci.VNIC]
+	subnets     snapshots[*oci.Subnet]
+	primaries   snapshots[struct{}] // the VNICs that are primary, which never changes in their life
+	catalogues  snapshots[*catalogue]
+	misses      misses
+}
+
+// New returns an Inventory that has read nothing yet.
+func New(config Config, compute Compute, network Network) *Inventory {
+	return &Inventory{config: config, compute: compute, network: network}
+}
+
+// Instance returns the instance of that OCID as of at most maxAge ago. The OCID is enough: no compartment is needed.
+func (i *Inventory) Instance(ctx context.Context, id string, maxAge time.Duration) (*oci.Instance, error) {
+	return i.instances.get(ctx, id, maxAge, func(ctx context.Context) (*oci.Instance, error) {
+		return i.compute.GetInstance(ctx, id)
+	})
+}
+
+// Forget drops what is known about an instance that is gone.
+func (i *Inventory) Forget(id string) {
+	i.instances.forget(id)
+	i.attachments.forget(id)
+}
+
+// PrimaryVNIC returns the primary VNIC of an instance, as of at most maxAge ago.
+func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, maxAge time.Duration) (*oci.VNIC, error) {
+	attached, err := i.attached(ctx, instance, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	if len(attached) == 1 {
+		return i.vnic(ctx, attached[0].VNICID, maxAge)
+	}
+	for _, a := range attached {
+		if _, primary := i.primaries.last(a.VNICID); primary {
+			return i.vnic(ctx, a.VNICID, maxAge)
+		}
+	}
+	for _, a := range attached {
+		vnic, err := i.vnic(ctx, a.VNICID, maxAge)
+		if err != nil {
+			return nil, err
+		}
+		if vnic.IsPrimary {
+			return vnic, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w: none of its %d VNICs says that it is", instance.ID, ErrNoPrimaryVNIC, len(attached))
+}
+
+// VNICs returns all attached VNICs of an instance, the primary one first and the others in the order of their OCIDs, as
+// of at most maxAge ago. It is all of them or an error.
+func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNIC, error) {
+	primary, err := i.PrimaryVNIC(ctx, instance, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	attached, err := i.attached(ctx, instance, maxAge)
+	if err != nil {
+		return nil, err
+	}
+	vnics := []*oci.VNIC{primary}
+	for _, a := range attached {
+		if a.VNICID == primary.ID {
+			continue
+		}
+		vnic, err := i.vnic(ctx, a.VNICID, maxAge)
+		if err != nil {
+			return nil, err
+		}
+		vnics = append(vnics, vnic)
+	}
+	return vnics, nil
+}
+
+// attached returns the attachments of an instance that carry traffic, at least one, in the order of their VNICs.
+func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNICAttachment, error) {
+	list := func(compartmentID string, maxAge time.Duration) ([]*oci.VNICAttachment, error) {
+		return i.attachments.get(ctx, instance.ID, maxAge, func(ctx context.Context) ([]*oci.VNICAttachment, error) {
+			all, err := i.compute.ListVNICAttachments(ctx, compartmentID, instance.ID)
+			return inUse(all), err
+		})
+	}
+	attached, err := list(instance.CompartmentID, maxAge)
+	if err != nil && !errors.Is(err, oci.ErrNotFound) {
+		return nil, err
+	}
+	if len(attached) > 0 {
+		return attached, nil
+	}
+	// Attachments are listed by compartment, and what the caller has may be from before the instance was moved.
+	fresh, freshErr := i.Instance(ctx, instance.ID, 0)
+	if freshErr != nil {
+		return nil, freshErr
+	}
+	if fresh.CompartmentID != instance.CompartmentID {
+		attached, err = list(fresh.CompartmentID, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(attached) == 0 {
+		return nil, fmt.Errorf("%s (%s): %w", instance.ID, fresh.State, ErrNoPrimaryVNIC)
+	}
+	return attached, nil
+}
+
+func inUse(all []*oci.VNICAttachment) []*oci.VNICAttachment {
+	var attached []*oci.VNICAttachment
+	for _, a := range all {
+		if a.State == stateAttached && a.VNICID != "" {
+			attached = append(attached, a)
+		}
+	}
+	slices.SortFunc(attached, func(a, b *oci.VNICAttachment) int { return strings.Compare(a.VNICID, b.VNICID) })
+	return attached
+}
+
+func (i *Inventory) vnic(ctx context.Context, id string, maxAge time.Duration) (*oci.VNIC, error) {
+	vnic, err := i.vnics.get(ctx, id, maxAge, func(ctx context.Context) (*oci.VNIC, error) {
+		return i.network.GetVNIC(ctx, id)
+	})
+	if err == nil && vnic.IsPrimary {
+		i.primaries.put(id, struct{}{}, time.Now())
+	}
+	return vnic, err
+}
+
+// subnet returns a subnet for the fields that never change: its VCN and its DNS label.
+func (i *Inventory) subnet(ctx context.Context, id string) (*oci.Subnet, error) {
+	return i.subnets.get(ctx, id, immutable, func(ctx context.Context) (*oci.Subnet, error) {
+		return i.network.GetSubnet(ctx, id)
+	})
+}

@@ -1,0 +1,158 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// unusedAfter is how long a snapshot is kept that nobody refreshes, so that the memory of a cluster that replaces
+	// its nodes all day does not grow for ever.
+	unusedAfter = 24 * time.Hour
+
+	sweepInterval = time.Hour
+)
+
+// snapshots remembers what reads returned. The caller states how old an answer may be; reads of the same key that
+// would be made at the same time are one read.
+//
+// Values are shared by all callers, who must not change them.
+type snapshots[V any] struct {
+	mu      sync.Mutex
+	entries map[string]snapshot[V]
+	flights map[string]*flight[V]
+	swept   time.Time
+}
+
+type snapshot[V any] struct {
+	value V
+	asOf  time.Time // when the read began: the value is at least as new
+}
+
+// flight is a read under way. It lives as long as someone waits for it.
+type flight[V any] struct {
+	began   time.Time
+	cancel  context.CancelFunc
+	done    chan struct{}
+	waiters int // guarded by snapshots.mu
+
+	value V
+	err   error
+}
+
+// get returns the value of key as of at most maxAge ago. A failed read is not remembered, and does not replace what an
+// earlier one returned.
+func (s *snapshots[V]) get(ctx context.Context, key string, maxAge time.Duration, read func(context.Context) (V, error)) (V, error) {
+	s.mu.Lock()
+	now := time.Now()
+	if e, ok := s.entries[key]; ok && now.Sub(e.asOf) <= maxAge {
+		s.mu.Unlock()
+		return e.value, nil
+	}
+	f := s.flights[key]
+	if f == nil || now.Sub(f.began) > maxAge {
+		f = s.start(ctx, key, now, read)
+	}
+	f.waiters++
+	s.mu.Unlock()
+
+	select {
+	case <-f.done:
+		return f.value, f.err
+	case <-ctx.Done():
+		s.leave(key, f)
+		var none V
+		return none, fmt.Errorf("read of %s: %w", key, context.Cause(ctx))
+	}
+}
+
+// start begins a read that outlives the context of the caller who happened to come first. s.mu is held.
+func (s *snapshots[V]) start(ctx context.Context, key string, now time.Time, read func(context.Context) (V, error)) *flight[V] {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	f := &flight[V]{began: now, cancel: cancel, done: make(chan struct{})}
+	if s.flights == nil {
+		s.flights = map[string]*flight[V]{}
+	}
+	s.flights[key] = f
+	go func() {
+		defer cancel()
+		f.value, f.err = read(ctx)
+		s.land(key, f)
+		close(f.done)
+	}()
+	return f
+}
+
+func (s *snapshots[V]) land(key string, f *flight[V]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.flights[key] == f {
+		delete(s.flights, key)
+	}
+	if f.err == nil {
+		s.store(key, f.value, f.began)
+	}
+}
+
+// store keeps the newest value of a key. s.mu is held.
+func (s *snapshots[V]) store(key string, value V, asOf time.Time) {
+	if e, ok := s.entries[key]; ok && e.asOf.After(asOf) {
+		return
+	}
+	if s.entries == nil {
+		s.entries = map[string]snapshot[V]{}
+	}
+	s.entries[key] = snapshot[V]{value, asOf}
+	now := time.Now()
+	if s.swept.IsZero() {
+		s.swept = now
+	}
+	if now.Sub(s.swept) < sweepInterval {
+		return
+	}
+	s.swept = now
+	for k, e := range s.entries {
+		if now.Sub(e.asOf) > unusedAfter {
+			delete(s.entries, k)
+		}
+	}
+}
+
+// put adds a value that came with another read.
+func (s *snapshots[V]) put(key string, value V, asOf time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store(key, value, asOf)
+}
+
+// last returns the newest value known, however old it is.
+func (s *snapshots[V]) last(key string) (V, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries[key]
+	return e.value, ok
+}
+
+func (s *snapshots[V]) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.entries, key)
+}
+
+func (s *snapshots[V]) leave(key string, f *flight[V]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.waiters--
+	if f.waiters > 0 {
+		return
+	}
+	f.cancel()
+	if s.flights[key] == f {
+		delete(s.flights, key)
+	}
+}
