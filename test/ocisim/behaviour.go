@@ -1,0 +1,146 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Behaviour is the table of what could not be established about the real services. Every entry has a default with
+// its reason, and a test may change each of them.
+type Behaviour struct {
+	// Rulings say what the services answer in situations whose answer is not documented.
+	Rulings map[Situation]Ruling
+
+	// TerminatedVisible is how long a terminated instance still answers GET and is listed. Users see them for
+	// about an hour in the console; the API's time is not documented.
+	TerminatedVisible time.Duration
+	// VNICLinger is how long a VNIC outlives the load balancer or instance that it belonged to, and keeps its
+	// security groups busy. Reports say 1 to 5 minutes.
+	VNICLinger Range
+	// PageTokenLife is how long a page token can be used. Only the existence of the error is documented.
+	PageTokenLife time.Duration
+	// WorkRequestLife is how long a finished work request can be read. Oracle does not document it.
+	WorkRequestLife time.Duration
+	// RulesChangeGroupETag makes a change of rules change the etag of their network security group too. The
+	// group's own representation has no rules, so the default is that it does not.
+	RulesChangeGroupETag bool
+	// MaxSecurityListRules is the number of rules per direction of a security list: 200 is the known default of
+	// the service limit.
+	MaxSecurityListRules int
+	// MaxGroupRules is the number of rules of a network security group: 120 by third-party accounts.
+	MaxGroupRules int
+	// MaxFreeformTags, MaxDefinedTags and MaxTagBytes bound the tags of one resource.
+	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
+}
+
+// Situation names something whose exact answer is not established.
+type Situation string
+
+// Ruling is the answer to a Situation.
+type Ruling struct {
+	Allow   bool // the call goes on as if nothing were wrong
+	Status  int
+	Code    string
+	Message string // a format; its arguments are those of the situation
+	Reason  string // why this is the default
+}
+
+// The situations of the virtual network and of the engine.
+const (
+	TooManySecurityListRules Situation = "security list with too many rules"
+	TooManyGroupRules        Situation = "network security group with too many rules"
+	UnknownGroupRule         Situation = "update or removal of an unknown security rule"
+	TooManyTags              Situation = "too many or too large tags"
+	ReservedIPInUse          Situation = "reserved public address already assigned"
+	AddressInUse             Situation = "private address already in use"
+	AddressOutsideSubnet     Situation = "address outside the subnet"
+	SubnetFull               Situation = "no free address in the subnet"
+	PrimaryAddressDelete     Situation = "delete of a primary private address"
+)
+
+// DefaultBehaviour returns a fresh table of defaults.
+func DefaultBehaviour() *Behaviour {
+	b := &Behaviour{
+		Rulings:              map[Situation]Ruling{},
+		TerminatedVisible:    time.Hour,
+		VNICLinger:           Range{Min: time.Minute, Max: 5 * time.Minute},
+		PageTokenLife:        time.Hour,
+		WorkRequestLife:      24 * time.Hour,
+		MaxSecurityListRules: 200,
+		MaxGroupRules:        120,
+		MaxFreeformTags:      10,
+		MaxDefinedTags:       64,
+		MaxTagBytes:          5 * 1024,
+	}
+	for situation, ruling := range networkRulings() {
+		b.Rulings[situation] = ruling
+	}
+	return b
+}
+
+func networkRulings() map[Situation]Ruling {
+	return map[Situation]Ruling{
+		TooManySecurityListRules: {
+			Status: http.StatusBadRequest, Code: "LimitExceeded",
+			Message: "The %s rules of security list %s exceed the limit of %d.",
+			Reason:  "the limit is known, its error is not; LimitExceeded is the documented code for service limits",
+		},
+		TooManyGroupRules: {
+			Status: http.StatusBadRequest, Code: "LimitExceeded",
+			Message: "The rules of network security group %s exceed the limit of %d.",
+			Reason:  "as for security lists",
+		},
+		UnknownGroupRule: {
+			Status: http.StatusBadRequest, Code: "InvalidParameter",
+			Message: "The security rule %s does not exist in network security group %s.",
+			Reason:  "the id is named in the body, and it is not an OCID, so neither 404 nor RelatedResource fits",
+		},
+		TooManyTags: {
+			Status: http.StatusBadRequest, Code: "InvalidParameter",
+			Message: "The tags are not valid: %s.",
+			Reason:  "limits are known, the code is not; 400 InvalidParameter is what validation errors use",
+		},
+		ReservedIPInUse: {
+			Status: http.StatusConflict, Code: "Conflict",
+			Message: "The public IP %s is already assigned to %s.",
+			Reason:  "documented as an error, code from memory",
+		},
+		AddressInUse: {
+			Status: http.StatusConflict, Code: "Conflict",
+			Message: "The IP address %s is already in use in subnet %s.",
+			Reason:  "another object holds the address, which is what Conflict is for",
+		},
+		AddressOutsideSubnet: {
+			Status: http.StatusBadRequest, Code: "InvalidParameter",
+			Message: "The IP address %s is not available in subnet %s.",
+			Reason:  "validation of a parameter",
+		},
+		SubnetFull: {
+			Status: http.StatusBadRequest, Code: "LimitExceeded",
+			Message: "The subnet %s has no free IP address.",
+			Reason:  "work requests report exhausted subnets as BAD_INPUT; the synchronous code is not documented",
+		},
+		PrimaryAddressDelete: {
+			Status: http.StatusBadRequest, Code: "InvalidParameter",
+			Message: "The primary IP address %s of a VNIC cannot be deleted.",
+			Reason:  "documented as impossible without its code",
+		},
+	}
+}
+
+// rule returns the error that the table holds for a situation, or nil where the table allows it. A situation without
+// an entry is refused as 409 Conflict, so that a test which clears the table sees it.
+func (cl *cloud) rule(s Situation, args ...any) error {
+	ruling, ok := cl.behaviour.Rulings[s]
+	switch {
+	case !ok:
+		return &APIError{Status: http.StatusConflict, Code: "Conflict", Message: string(s)}
+	case ruling.Allow:
+		return nil
+	}
+	return &APIError{Status: ruling.Status, Code: ruling.Code, Message: fmt.Sprintf(ruling.Message, args...)}
+}

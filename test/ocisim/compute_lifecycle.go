@@ -1,0 +1,102 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"github.com/oracle/oci-go-sdk/v65/core"
+)
+
+// setInstanceState moves an instance, whatever its state.
+func (cl *cloud) setInstanceState(id string, state core.InstanceLifecycleStateEnum) {
+	instances.update(cl, id, func(v *core.Instance) { v.LifecycleState = state })
+}
+
+func (cl *cloud) instanceState(id string) core.InstanceLifecycleStateEnum {
+	if v := instances.find(cl, id); v != nil {
+		return v.LifecycleState
+	}
+	return ""
+}
+
+// changeInstance moves an instance through a transient state to a lasting one. The second step happens only if
+// nothing else moved the instance meanwhile.
+func (cl *cloud) changeInstance(id string, through, to core.InstanceLifecycleStateEnum, duration string) {
+	cl.setInstanceState(id, through)
+	cl.after(cl.duration(duration), func() {
+		if cl.instanceState(id) == through {
+			cl.setInstanceState(id, to)
+		}
+	})
+}
+
+// stopInstance takes a running instance to STOPPED.
+func (cl *cloud) stopInstance(id string) error {
+	switch state := cl.instanceState(id); state {
+	case core.InstanceLifecycleStateRunning:
+		cl.changeInstance(id, core.InstanceLifecycleStateStopping, core.InstanceLifecycleStateStopped, "instance.stop")
+		return nil
+	case core.InstanceLifecycleStateStopping, core.InstanceLifecycleStateStopped:
+		return nil
+	case "":
+		return errNotFound()
+	default:
+		return errIncorrectState("The instance %s is %s and cannot be stopped.", id, state)
+	}
+}
+
+// startInstance takes a stopped instance to RUNNING.
+func (cl *cloud) startInstance(id string) error {
+	switch state := cl.instanceState(id); state {
+	case core.InstanceLifecycleStateStopped:
+		cl.changeInstance(id, core.InstanceLifecycleStateStarting, core.InstanceLifecycleStateRunning, "instance.start")
+		return nil
+	case core.InstanceLifecycleStateStarting, core.InstanceLifecycleStateRunning:
+		return nil
+	case "":
+		return errNotFound()
+	default:
+		return errIncorrectState("The instance %s is %s and cannot be started.", id, state)
+	}
+}
+
+// terminateInstance takes an instance to TERMINATED. Its VNICs are detached on the way; the record stays visible for
+// Behaviour.TerminatedVisible.
+func (cl *cloud) terminateInstance(id string) error {
+	switch state := cl.instanceState(id); state {
+	case core.InstanceLifecycleStateTerminating, core.InstanceLifecycleStateTerminated:
+		return nil
+	case "":
+		return errNotFound()
+	}
+	cl.setInstanceState(id, core.InstanceLifecycleStateTerminating)
+	cl.setAttachmentStates(id, core.VnicAttachmentLifecycleStateDetaching)
+	cl.after(cl.duration("instance.terminate"), func() {
+		cl.setInstanceState(id, core.InstanceLifecycleStateTerminated)
+		cl.setAttachmentStates(id, core.VnicAttachmentLifecycleStateDetached)
+		cl.releaseInstanceVNICs(id)
+		cl.after(cl.behaviour.TerminatedVisible, func() { cl.forgetInstance(id) })
+	})
+	return nil
+}
+
+func (cl *cloud) setAttachmentStates(instanceID string, state core.VnicAttachmentLifecycleStateEnum) {
+	for v := range vnicAttachments.under(cl, instanceID) {
+		vnicAttachments.update(cl, value(v.Id), func(v *core.VnicAttachment) { v.LifecycleState = state })
+	}
+}
+
+// forgetInstance removes the records of an instance.
+func (cl *cloud) forgetInstance(id string) {
+	for v := range vnicAttachments.under(cl, id) {
+		vnicAttachments.remove(cl, value(v.Id))
+	}
+	instances.remove(cl, id)
+}
+
+// releaseInstanceVNICs lets the VNICs of a terminated instance go after they have lingered.
+func (cl *cloud) releaseInstanceVNICs(id string) {
+	for v := range vnicAttachments.under(cl, id) {
+		cl.releaseVNIC(value(v.VnicId))
+	}
+}

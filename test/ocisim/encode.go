@@ -1,0 +1,173 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+)
+
+// apiTime is how the services write timestamps.
+const apiTime = `"2006-01-02T15:04:05.000Z"`
+
+// encoder writes the SDK's models as the services do. encoding/json alone does not: optional fields that are nil are
+// left out here, mandatory lists and maps are never null, and times have milliseconds.
+type encoder struct {
+	plans map[reflect.Type][]fieldPlan
+}
+
+type fieldPlan struct {
+	index     int
+	name      string
+	mandatory bool
+}
+
+func newEncoder() encoder { return encoder{plans: map[reflect.Type][]fieldPlan{}} }
+
+// encode writes a model, or anything made of models.
+func (e *encoder) encode(v any) []byte {
+	return e.append(nil, reflect.ValueOf(v), nil)
+}
+
+// encodeDropping leaves optional fields of the top level out when drop says so, except those in keep.
+func (e *encoder) encodeDropping(v any, keep []string, drop func() bool) []byte {
+	return e.append(nil, reflect.ValueOf(v), func(name string) bool {
+		return !slices.Contains(keep, name) && drop()
+	})
+}
+
+func (e *encoder) append(buf []byte, v reflect.Value, drop func(string) bool) []byte {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return append(buf, "null"...)
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return append(buf, "null"...)
+		}
+		return e.append(buf, v.Elem(), drop)
+	case reflect.Struct:
+		return e.appendStruct(buf, v, drop)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return appendJSON(buf, v)
+		}
+		buf = append(buf, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf = e.append(buf, v.Index(i), nil)
+		}
+		return append(buf, ']')
+	case reflect.Map:
+		return e.appendMap(buf, v)
+	default:
+		return appendJSON(buf, v)
+	}
+}
+
+func (e *encoder) appendMap(buf []byte, v reflect.Value) []byte {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	buf = append(buf, '{')
+	for i, key := range keys {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendJSON(buf, key)
+		buf = append(buf, ':')
+		buf = e.append(buf, v.MapIndex(key), nil)
+	}
+	return append(buf, '}')
+}
+
+func (e *encoder) appendStruct(buf []byte, v reflect.Value, drop func(string) bool) []byte {
+	switch t := v.Interface().(type) {
+	case common.SDKTime:
+		return t.UTC().AppendFormat(buf, apiTime)
+	case time.Time:
+		return t.UTC().AppendFormat(buf, apiTime)
+	case json.Marshaler:
+		return appendPolymorphic(buf, t)
+	}
+	buf = append(buf, '{')
+	first := true
+	for _, f := range e.plan(v.Type()) {
+		field := v.Field(f.index)
+		if !f.mandatory && (absent(field) || (drop != nil && drop(f.name))) {
+			continue
+		}
+		if !first {
+			buf = append(buf, ',')
+		}
+		first = false
+		buf = append(buf, '"')
+		buf = append(buf, f.name...)
+		buf = append(buf, '"', ':')
+		buf = e.append(buf, field, nil)
+	}
+	return append(buf, '}')
+}
+
+// absent says whether an optional field has no value.
+func absent(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		return v.IsNil()
+	case reflect.String:
+		return v.Len() == 0
+	default:
+		return false
+	}
+}
+
+// plan returns the JSON fields of a model, in order.
+func (e *encoder) plan(t reflect.Type) []fieldPlan {
+	if plan, ok := e.plans[t]; ok {
+		return plan
+	}
+	plan := make([]fieldPlan, 0, t.NumField())
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || name == "-" || !f.IsExported() {
+			continue
+		}
+		plan = append(plan, fieldPlan{index: i, name: name, mandatory: f.Tag.Get("mandatory") == "true"})
+	}
+	e.plans[t] = plan
+	return plan
+}
+
+// appendPolymorphic writes a model that knows its discriminator, without the nulls that it writes for nil fields.
+func appendPolymorphic(buf []byte, m json.Marshaler) []byte {
+	raw, err := m.MarshalJSON()
+	if err != nil {
+		panic("ocisim: " + err.Error())
+	}
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &fields) != nil {
+		return append(buf, raw...)
+	}
+	for name, field := range fields {
+		if string(field) == "null" {
+			delete(fields, name)
+		}
+	}
+	return appendJSON(buf, reflect.ValueOf(fields))
+}
+
+func appendJSON(buf []byte, v reflect.Value) []byte {
+	raw, err := json.Marshal(v.Interface())
+	if err != nil {
+		// Scalars, maps of them and request bodies that were JSON before: all of them marshal.
+		panic("ocisim: " + err.Error())
+	}
+	return append(buf, raw...)
+}

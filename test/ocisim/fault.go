@@ -1,0 +1,233 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"net/http"
+	"time"
+)
+
+// Moment is when a connection breaks.
+type Moment int
+
+// A dropped connection breaks before the call takes effect, or after it did.
+const (
+	NoDrop Moment = iota
+	BeforeApply
+	AfterApply
+)
+
+// Fault is something that goes wrong with matching calls. Empty conditions match everything. Several effects may be
+// combined; several faults may strike one call.
+type Fault struct {
+	Operation string          `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "*"
+	Principal string          `json:"principal,omitempty"` // Principal.ID
+	Resource  string          `json:"resource,omitempty"`  // OCID in the path or the query
+	Match     func(Call) bool `json:"-"`
+
+	Nth    int     `json:"nth,omitempty"`    // first matching call that is struck, from 1; 0 is the first
+	Times  int     `json:"times,omitempty"`  // calls struck from there on; 0 is every one, or one if Nth is set
+	Chance float64 `json:"chance,omitempty"` // probability that a call is struck; 0 is certainty
+
+	Status     int           `json:"status,omitempty"` // answers this error; a missing code follows from the status
+	Code       string        `json:"code,omitempty"`
+	Message    string        `json:"message,omitempty"`
+	RetryAfter time.Duration `json:"retryAfter,omitempty"`
+
+	Drop     Moment        `json:"drop,omitempty"`
+	Delay    time.Duration `json:"delay,omitempty"`
+	HalfBody bool          `json:"halfBody,omitempty"` // the connection breaks in the middle of the answer
+	// Applied moves Status and Delay behind the effect: the call is applied, its answer is an error or late.
+	Applied bool `json:"applied,omitempty"`
+	// FailWork lets the call be accepted, and its work request fail with Code and Message (default INTERNAL_ERROR).
+	FailWork bool `json:"failWork,omitempty"`
+
+	Note string `json:"note,omitempty"` // shown in the call log
+}
+
+type armedFault struct {
+	Fault
+
+	seen, struck int
+}
+
+// strike is the sum of the faults that hit one call.
+type strike struct {
+	before, after         time.Duration
+	errBefore, errAfter   error
+	dropBefore, dropAfter bool
+	half                  bool
+	work                  *workFailure
+	note                  string
+}
+
+type workFailure struct {
+	code, message string
+}
+
+// Fault arms a fault until remove is called.
+func (r *Region) Fault(f Fault) (remove func()) {
+	cl := r.lock()
+	defer r.mu.Unlock()
+	armed := &armedFault{Fault: f}
+	cl.faults = append(cl.faults, armed)
+	return func() {
+		cl := r.lock()
+		defer r.mu.Unlock()
+		cl.faults = without(cl.faults, armed)
+	}
+}
+
+// Faults lists what is armed.
+func (r *Region) Faults() []Fault {
+	cl := r.lock()
+	defer r.mu.Unlock()
+	list := make([]Fault, 0, len(cl.faults))
+	for _, f := range cl.faults {
+		list = append(list, f.Fault)
+	}
+	return list
+}
+
+// strikes counts the call on all faults and adds up those that hit it, with the latency of the operation.
+func (cl *cloud) strikes(c *call) strike {
+	var s strike
+	for _, name := range [...]string{c.operation.FullName(), "*"} {
+		if latency, ok := cl.options.Latency[name]; ok {
+			s.before += cl.draw(latency)
+			break
+		}
+	}
+	for _, f := range cl.faults {
+		if f.matches(c) && f.hits(cl) {
+			f.addTo(&s)
+		}
+	}
+	return s
+}
+
+func (f *armedFault) matches(c *call) bool {
+	if f.Operation != "" && !c.operation.named(f.Operation) {
+		return false
+	}
+	if f.Principal != "" && f.Principal != c.principal.ID {
+		return false
+	}
+	if f.Resource != "" && !c.mentions(f.Resource) {
+		return false
+	}
+	return f.Match == nil || f.Match(*c.record)
+}
+
+// mentions says whether an identifier stands in the path or the query of the call.
+func (c *call) mentions(id string) bool {
+	if contains(c.params, id) {
+		return true
+	}
+	for _, values := range c.query {
+		if contains(values, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// hits counts a matching call.
+func (f *armedFault) hits(cl *cloud) bool {
+	f.seen++
+	times := f.Times
+	if times == 0 && f.Nth > 0 {
+		times = 1
+	}
+	if f.seen < f.Nth || (times > 0 && f.struck >= times) {
+		return false
+	}
+	if f.Chance > 0 && !cl.chance(f.Chance) {
+		return false
+	}
+	f.struck++
+	return true
+}
+
+func (f *armedFault) addTo(s *strike) {
+	if f.Applied {
+		s.after += f.Delay
+	} else {
+		s.before += f.Delay
+	}
+	switch f.Drop {
+	case BeforeApply:
+		s.dropBefore = true
+	case AfterApply:
+		s.dropAfter = true
+	case NoDrop:
+	}
+	s.half = s.half || f.HalfBody
+	s.note = f.describe()
+	if f.FailWork {
+		s.work = &workFailure{code: orElse(f.Code, "INTERNAL_ERROR"), message: orElse(f.Message, "An internal error occurred.")}
+		return
+	}
+	if f.Status == 0 {
+		return
+	}
+	code := orElse(f.Code, defaultCodes[f.Status])
+	err := &APIError{Status: f.Status, Code: orElse(code, "InternalServerError"), Message: f.Message, RetryAfter: f.RetryAfter}
+	if err.Message == "" {
+		err.Message = orElse(defaultMessages[f.Status], http.StatusText(f.Status))
+	}
+	if f.Applied {
+		s.errAfter = err
+	} else {
+		s.errBefore = err
+	}
+}
+
+func (f *armedFault) describe() string {
+	switch {
+	case f.Note != "":
+		return f.Note
+	case f.FailWork:
+		return "work request fails"
+	case f.Drop == BeforeApply:
+		return "dropped before applying"
+	case f.Drop == AfterApply:
+		return "dropped after applying"
+	case f.HalfBody:
+		return "half of the body"
+	case f.Status != 0:
+		return http.StatusText(f.Status)
+	default:
+		return "delayed"
+	}
+}
+
+func orElse(s, fallback string) string {
+	if s != "" {
+		return s
+	}
+	return fallback
+}
+
+var defaultCodes = map[int]string{
+	http.StatusBadRequest:          "InvalidParameter",
+	http.StatusUnauthorized:        "NotAuthenticated",
+	http.StatusForbidden:           "NotAllowed",
+	http.StatusNotFound:            "NotAuthorizedOrNotFound",
+	http.StatusMethodNotAllowed:    "MethodNotAllowed",
+	http.StatusConflict:            "IncorrectState",
+	http.StatusPreconditionFailed:  "NoEtagMatch",
+	http.StatusTooManyRequests:     "TooManyRequests",
+	http.StatusInternalServerError: "InternalServerError",
+	http.StatusNotImplemented:      "MethodNotImplemented",
+	http.StatusBadGateway:          "ExternalServerInvalidResponse",
+	http.StatusServiceUnavailable:  "ServiceUnavailable",
+	http.StatusGatewayTimeout:      "ExternalServerTimeout",
+}
+
+var defaultMessages = map[int]string{
+	http.StatusUnauthorized:    messageAuth,
+	http.StatusNotFound:        messageNotFound,
+	http.StatusTooManyRequests: messageThrottle,
+}
