@@ -5,6 +5,8 @@ package ocisim
 
 import (
 	"net/http"
+	"slices"
+	"time"
 )
 
 // networkOperation is one line of the table of the virtual network service.
@@ -43,5 +45,13 @@ func virtualNetworkService() service {
 		networkList("ListSubnets", "/subnets", listQuery, subnets.kindInfo),
 		networkGet("GetVnic", "/vnics/{vnicId}", vnics.kindInfo),
 	}
-	return service{operations: operations}
+	return service{
+		operations: slices.Concat(operations, addressOperations(), publicIPOperations(),
+			securityListOperations(), securityGroupOperations(), groupRuleOperations()),
+		durations: map[string]Range{
+			"publicip.create": {Min: 500 * time.Millisecond, Max: 2 * time.Second},
+			"publicip.assign": {Min: time.Second, Max: 5 * time.Second},
+			"publicip.delete": {Min: 500 * time.Millisecond, Max: 2 * time.Second},
+		},
+	}
 }

@@ -86,8 +86,10 @@ type cloud struct {
 	secret   [16]byte // binds page tokens to this region
 
 	tagNamespaces map[string]bool
-	pools         map[string]*addressPool // by subnet
-	publicPool    publicPool
+	pools         map[string]*addressPool // by subnet and family
+	publicPool    *addressPool
+	vnicOwners    map[string]string   // VNIC to the instance or balancer that it belongs to
+	ownedVNICs    map[string][]string // and back
 }
 
 func newCloud(options Options, now time.Time) *cloud {
@@ -105,6 +107,9 @@ func newCloud(options Options, now time.Time) *cloud {
 		log:           newCallLog(options.LogSize),
 		tagNamespaces: map[string]bool{"Oracle-Tags": true},
 		pools:         map[string]*addressPool{},
+		publicPool:    newAddressPool(publicRange),
+		vnicOwners:    map[string]string{},
+		ownedVNICs:    map[string][]string{},
 	}
 	if cl.behaviour == nil {
 		cl.behaviour = DefaultBehaviour()

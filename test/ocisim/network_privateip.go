@@ -1,0 +1,187 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
+)
+
+func addressOperations() []Operation {
+	const query = "limit,page,ipAddress,subnetId,vnicId,ipState,lifetime"
+	list := func(name, path string, kind *kindInfo, address func(*resource) string) Operation {
+		o := networkOperation(name, http.MethodGet, path, query, Inspect, func(c *call) (*answer, error) {
+			return listAddresses(c, kind, address)
+		})
+		o.Resource = kind.policy
+		return o
+	}
+	create := func(name, path string, kind *kindInfo, handle func(*call) (*answer, error)) Operation {
+		o := networkOperation(name, http.MethodPost, path, "", Use, handle)
+		o.Resource, o.RetryToken = kind.policy, true
+		return o
+	}
+	remove := func(name, path string, kind *kindInfo, handle func(*call) (*answer, error)) Operation {
+		o := networkOperation(name, http.MethodDelete, path, "", Use, handle)
+		o.Target, o.IfMatch = kind, true
+		return o
+	}
+	return []Operation{
+		networkGet("GetPrivateIp", "/privateIps/{privateIpId}", privateIPs.kindInfo),
+		list("ListPrivateIps", "/privateIps", privateIPs.kindInfo, func(res *resource) string {
+			return value(privateIPs.of(res).IpAddress)
+		}),
+		create("CreatePrivateIp", "/privateIps", privateIPs.kindInfo, createPrivateIP),
+		remove("DeletePrivateIp", "/privateIps/{privateIpId}", privateIPs.kindInfo, deletePrivateIP),
+		networkGet("GetIpv6", "/ipv6/{ipv6Id}", ipv6s.kindInfo),
+		list("ListIpv6s", "/ipv6", ipv6s.kindInfo, func(res *resource) string {
+			return value(ipv6s.of(res).IpAddress)
+		}),
+		create("CreateIpv6", "/ipv6", ipv6s.kindInfo, createIPv6),
+		remove("DeleteIpv6", "/ipv6/{ipv6Id}", ipv6s.kindInfo, deleteIPv6),
+	}
+}
+
+// listAddresses lists the addresses of a VNIC or of a subnet; one of them must be named.
+func listAddresses(c *call, kind *kindInfo, address func(*resource) string) (*answer, error) {
+	subnet, vnic, wanted := c.query.Get("subnetId"), c.query.Get("vnicId"), c.query.Get("ipAddress")
+	l := listing{kind: kind, key: subnet}
+	switch {
+	case vnic != "":
+		if err := vnics.named(c, vnic); err != nil {
+			return nil, err
+		}
+		l.key = vnic
+	case subnet != "":
+		if err := subnets.named(c, subnet); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, errInvalid("One of subnetId and vnicId must be given.")
+	}
+	l.match = func(res *resource) bool {
+		return (wanted == "" || address(res) == wanted) && (subnet == "" || contains(res.keys, subnet))
+	}
+	return c.list(l)
+}
+
+// named checks a resource that a query names: absent or not visible, it is the common 404.
+func (k kind[T]) named(c *call, id string) error {
+	res := k.lookup(c.cloud, id)
+	if res == nil || c.denied(k.policy, Inspect, res.compartment) {
+		return errNotFound()
+	}
+	return nil
+}
+
+func createPrivateIP(c *call) (*answer, error) {
+	details, err := decode[core.CreatePrivateIpDetails](c)
+	if err != nil {
+		return nil, err
+	}
+	if details.VnicId == nil {
+		return nil, errMissing("vnicId")
+	}
+	vnic, err := vnics.related(c, *details.VnicId)
+	if err != nil {
+		return nil, err
+	}
+	subnet, err := subnets.related(c, value(vnic.SubnetId))
+	if err != nil {
+		return nil, err
+	}
+	address, err := c.takeAddress(subnet, value(details.IpAddress), false)
+	if err != nil {
+		return nil, err
+	}
+	ip := c.addPrivateIP(vnic, address, false, value(details.HostnameLabel))
+	privateIPs.update(c.cloud, *ip.Id, func(ip *core.PrivateIp) {
+		if details.DisplayName != nil {
+			ip.DisplayName = details.DisplayName
+		}
+		setTags(&ip.FreeformTags, &ip.DefinedTags, details.FreeformTags, details.DefinedTags)
+	})
+	return c.created(privateIPs.lookup(c.cloud, *ip.Id)), nil
+}
+
+// setTags replaces the tags that a request gives.
+func setTags(
+	freeform *map[string]string, defined *map[string]map[string]interface{},
+	newFreeform map[string]string, newDefined map[string]map[string]interface{},
+) {
+	if newFreeform != nil {
+		*freeform = newFreeform
+	}
+	if newDefined != nil {
+		*defined = newDefined
+	}
+}
+
+func deletePrivateIP(c *call) (*answer, error) {
+	ip := privateIPs.of(c.target)
+	if value(ip.IsPrimary) {
+		if err := c.rule(PrimaryAddressDelete, value(ip.IpAddress)); err != nil {
+			return nil, err
+		}
+	}
+	for public := range publicIPs.under(c.cloud, c.target.id) {
+		c.unassignPublicIP(value(public.Id))
+	}
+	c.giveBack(value(ip.SubnetId), value(ip.IpAddress))
+	privateIPs.remove(c.cloud, c.target.id)
+	return none(http.StatusNoContent), nil
+}
+
+func createIPv6(c *call) (*answer, error) {
+	details, err := decode[core.CreateIpv6Details](c)
+	if err != nil {
+		return nil, err
+	}
+	if details.VnicId == nil {
+		return nil, errMissing("vnicId")
+	}
+	vnic, err := vnics.related(c, *details.VnicId)
+	if err != nil {
+		return nil, err
+	}
+	ip, err := c.addIPv6(vnic, value(details.IpAddress))
+	if err != nil {
+		return nil, err
+	}
+	ipv6s.update(c.cloud, *ip.Id, func(ip *core.Ipv6) {
+		if details.DisplayName != nil {
+			ip.DisplayName = details.DisplayName
+		}
+		setTags(&ip.FreeformTags, &ip.DefinedTags, details.FreeformTags, details.DefinedTags)
+	})
+	return c.created(ipv6s.lookup(c.cloud, *ip.Id)), nil
+}
+
+func deleteIPv6(c *call) (*answer, error) {
+	ip := ipv6s.of(c.target)
+	address := value(ip.IpAddress)
+	c.giveBack(value(ip.SubnetId), address)
+	vnics.update(c.cloud, value(ip.VnicId), func(v *core.Vnic) {
+		v.Ipv6Addresses = slices.DeleteFunc(v.Ipv6Addresses, func(a string) bool { return a == address })
+	})
+	ipv6s.remove(c.cloud, c.target.id)
+	return none(http.StatusNoContent), nil
+}
+
+// publicAddressOf shows a public address on the VNIC whose primary private address has it.
+func (cl *cloud) publicAddressOf(privateIPID string, address *string) {
+	ip := privateIPs.find(cl, privateIPID)
+	if ip == nil || !value(ip.IsPrimary) {
+		return
+	}
+	vnics.update(cl, value(ip.VnicId), func(v *core.Vnic) {
+		v.PublicIp = nil
+		if address != nil {
+			v.PublicIp = common.String(*address)
+		}
+	})
+}
