@@ -25,10 +25,15 @@ func writeOp(service Service, name, resource, verb string) op {
 	return op{service: service, name: name, resource: resource, verb: verb, write: true, repeatable: true}
 }
 
-// change makes a change that answers with a work request, and returns its OCID.
+// change makes a change that answers with a work request, and returns its OCID. The work request is a resource that may
+// be missing from reads at first like any other.
 func (c *Client) change(ctx context.Context, o op, fn func(ctx context.Context) (workRequestID *string, r *http.Response, err error)) (string, error) {
 	id, err := invoke(ctx, c, o, fn)
-	return value(id), err
+	if err != nil {
+		return "", err
+	}
+	c.remember(value(id))
+	return value(id), nil
 }
 
 // retryToken returns the token under which one change is sent, repeats included. Updates have no token of the caller's:

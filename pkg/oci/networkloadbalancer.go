@@ -78,9 +78,10 @@ func (s *NetworkLoadBalancers) Create(ctx context.Context, b *Balancer, token st
 	if err != nil {
 		return "", "", err
 	}
-	id = value(r.Id)
+	workRequestID, id = value(r.OpcWorkRequestId), value(r.Id)
+	s.client.remember(workRequestID)
 	s.client.remember(id)
-	return value(r.OpcWorkRequestId), id, nil
+	return workRequestID, id, nil
 }
 
 // Delete asks for the deletion of a network load balancer. One that is gone already is ErrNotFound.
@@ -219,10 +220,11 @@ func (s *NetworkLoadBalancers) GetWorkRequest(ctx context.Context, id string) (W
 	}
 	if w.State == WorkRequestFailed {
 		w.Errors, err = s.workRequestErrors(ctx, id, value(r.CompartmentId))
-		if ctx.Err() != nil {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
 			return WorkRequest{}, err
-		}
-		if err != nil {
+		default:
 			// That the work failed is known; the missing explanation must not hide it.
 			w.Errors = []WorkRequestProblem{{Message: fmt.Sprintf("the error list could not be read: %v", err)}}
 		}
