@@ -171,6 +171,22 @@ func TestProtocolChangeDropsWhatBelongsToTheOldOne(t *testing.T) {
 	}
 }
 
+// The name of a network load balancer's backend is made of its address and port.
+func TestBackendNameGoesWithTheAddress(t *testing.T) {
+	set := nlbBackendSetFromSDK("TCP-80", nlb.BackendSet{Backends: []nlb.Backend{
+		{Name: ptr("10.0.0.1:30080"), IpAddress: ptr("10.0.0.1"), Port: ptr(30080), IsDrain: ptr(true)},
+		{Name: ptr("10.0.0.2:30080"), IpAddress: ptr("10.0.0.2"), Port: ptr(30080)},
+	}})
+	set.Backends[0].Port = 30081
+	want := []any{
+		map[string]any{"ipAddress": "10.0.0.1", "port": 30081.0, "isDrain": true},
+		map[string]any{"name": "10.0.0.2:30080", "ipAddress": "10.0.0.2", "port": 30080.0},
+	}
+	if diff := cmp.Diff(want, wire(t, nlbUpdateBackendSetDetails(set).Backends)); diff != "" {
+		t.Errorf("sent (-want +got):\n%s", diff)
+	}
+}
+
 func TestConnectionConfiguration(t *testing.T) {
 	tests := []struct {
 		name string

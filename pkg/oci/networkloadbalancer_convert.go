@@ -181,9 +181,14 @@ func nlbHealthChecker(have nlb.HealthChecker, h HealthChecker) *nlb.HealthChecke
 func nlbBackend(b Backend, existing []Backend) nlb.Backend {
 	b, origin := resolveBackend(b, existing)
 	have := originOf[nlb.Backend](origin)
+	// The service makes the name of the address or target and the port, so it goes with them.
+	name := have.Name
+	if b.Port != value(have.Port) || b.IP != value(have.IpAddress) || b.TargetID != value(have.TargetId) {
+		name = nil
+	}
 	return nlb.Backend{
 		Port:      &b.Port,
-		Name:      have.Name,
+		Name:      name,
 		IpAddress: overlay(have.IpAddress, b.IP),
 		TargetId:  overlay(have.TargetId, b.TargetID),
 		Weight:    overlay(have.Weight, b.Weight),

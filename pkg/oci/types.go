@@ -176,7 +176,12 @@ type Shape struct {
 	MaxMbps int
 }
 
-// BackendSet is a backend set of either kind. Fields marked (LB) or (NLB) exist for that kind only and are ignored for the other.
+// BackendSet is a backend set of either kind. Fields marked LB or NLB exist for that kind only and are ignored for the
+// other.
+//
+// In an update the fields of this type hold, as those of Listener do: zero and nil mean the API's default. What the type
+// does not model stays as the value was read, so a caller changes a value that it has read. WithBackends replaces the
+// backends.
 type BackendSet struct {
 	Name     string
 	Policy   string
