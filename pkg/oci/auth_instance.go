@@ -47,41 +47,56 @@ type InstancePrincipalOptions struct {
 
 // InstancePrincipal returns the principal of the compute instance that the process runs on. It asks for nothing yet.
 func InstancePrincipal(o InstancePrincipalOptions) (common.ConfigurationProvider, error) {
+	dispatcher, err := newInstanceDispatcher(o)
+	if err != nil {
+		return nil, err
+	}
+	return &sessionPrincipal{name: "instance principal", region: o.Region, build: dispatcher.provider}, nil
+}
+
+func newInstanceDispatcher(o InstancePrincipalOptions) (*instanceDispatcher, error) {
 	transport, err := newTransport(Options{CABundle: o.CABundle, Transport: o.Transport})
 	if err != nil {
 		return nil, err
 	}
-	for _, endpoint := range []string{o.AuthEndpoint, o.MetadataURL} {
-		if u, err := url.Parse(endpoint); err != nil || endpoint != "" && (u.Scheme == "" || u.Host == "") {
-			return nil, fmt.Errorf("oci: instance principal: %q is no URL", endpoint)
+	if o.MetadataURL == "" {
+		o.MetadataURL = DefaultMetadataURL
+	}
+	d := &instanceDispatcher{
+		metadata:    &http.Client{Timeout: metadataTimeout, Transport: networkTransport(nil, nil)},
+		realmDomain: o.RealmDomain,
+		federation:  &http.Client{Timeout: federationTimeout, Transport: transport},
+	}
+	if d.metadataURL, err = httpURL(o.MetadataURL); err != nil {
+		return nil, fmt.Errorf("oci: instance principal: metadata: %w", err)
+	}
+	if o.AuthEndpoint != "" {
+		if d.authEndpoint, err = httpURL(o.AuthEndpoint); err != nil {
+			return nil, fmt.Errorf("oci: instance principal: federation: %w", err)
 		}
 	}
-	metadataURL := o.MetadataURL
-	if metadataURL == "" {
-		metadataURL = DefaultMetadataURL
+	return d, nil
+}
+
+func httpURL(s string) (*url.URL, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return nil, fmt.Errorf("%q is no http(s) URL", s)
 	}
-	federation := &instanceDispatcher{
-		metadataURL:  strings.TrimSuffix(metadataURL, "/"),
-		metadata:     &http.Client{Timeout: metadataTimeout, Transport: networkTransport(nil, nil)},
-		authEndpoint: o.AuthEndpoint,
-		realmDomain:  o.RealmDomain,
-		federation:   &http.Client{Timeout: federationTimeout, Transport: transport},
-	}
-	return &sessionPrincipal{
-		name:   "instance principal",
-		region: o.Region,
-		build:  federation.provider,
-	}, nil
+	return u, nil
 }
 
 // instanceDispatcher carries the requests of the SDK's instance principal provider, which are of two kinds: to the
 // metadata service, directly, and to the federation service, like any other call to OCI. The SDK by itself would send
 // both through the proxy of the environment.
 type instanceDispatcher struct {
-	metadataURL string
+	metadataURL *url.URL
 	metadata    *http.Client
 
-	authEndpoint string
+	authEndpoint *url.URL // nil: what the SDK makes of the region
 	realmDomain  string
 	federation   *http.Client
 }
@@ -104,7 +119,7 @@ func (d *instanceDispatcher) readRegion() (string, error) {
 		if attempt > 0 {
 			time.Sleep(metadataPause)
 		}
-		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, d.metadataURL+"/instance/region", nil)
+		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, d.metadataURL.JoinPath("instance/region").String(), nil)
 		if err != nil {
 			return "", err
 		}
@@ -136,20 +151,12 @@ func readText(response *http.Response, err error) (string, error) {
 // Do implements common.HTTPRequestDispatcher.
 func (d *instanceDispatcher) Do(request *http.Request) (*http.Response, error) {
 	if isMetadataRequest(request) {
-		target, err := url.Parse(d.metadataURL + metadataPath(request))
-		if err != nil {
-			return nil, err
-		}
-		request.URL, request.Host = target, ""
+		request.URL, request.Host = d.metadataURL.JoinPath(metadataPath(request)), ""
 		return d.metadata.Do(request)
 	}
 	// The host is no part of what is signed for the federation service (oci-api.md §1.5), hence it can be replaced.
-	if d.authEndpoint != "" {
-		endpoint, err := url.Parse(d.authEndpoint)
-		if err != nil {
-			return nil, err
-		}
-		request.URL.Scheme, request.URL.Host, request.Host = endpoint.Scheme, endpoint.Host, ""
+	if d.authEndpoint != nil {
+		request.URL.Scheme, request.URL.Host, request.Host = d.authEndpoint.Scheme, d.authEndpoint.Host, ""
 	} else if rest, ok := strings.CutPrefix(request.URL.Host, "auth."); ok && d.realmDomain != "" {
 		if region, ok := strings.CutSuffix(rest, "."+defaultRealmDomain); ok {
 			request.URL.Host = inRealm(request.URL.Host, region, d.realmDomain)
@@ -163,10 +170,10 @@ func isMetadataRequest(request *http.Request) bool {
 	return request.Header.Get("Authorization") == metadataAuthorization
 }
 
-// metadataPath is the part of the path below the version, "/identity/cert.pem".
+// metadataPath is the part of the path below the version, "identity/cert.pem".
 func metadataPath(request *http.Request) string {
 	dir, file := path.Split(request.URL.Path)
-	return "/" + path.Base(dir) + "/" + file
+	return path.Base(dir) + "/" + file
 }
 
 // regionAnswer answers the SDK's question for the region with what is known already.
@@ -177,7 +184,7 @@ type regionAnswer struct {
 
 // Do implements common.HTTPRequestDispatcher.
 func (d *regionAnswer) Do(request *http.Request) (*http.Response, error) {
-	if isMetadataRequest(request) && metadataPath(request) == "/instance/region" {
+	if isMetadataRequest(request) && metadataPath(request) == "instance/region" {
 		return &http.Response{
 			Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 			Header: http.Header{}, Body: io.NopCloser(bytes.NewBufferString(d.region)), Request: request,
