@@ -67,6 +67,9 @@ func computeService() service {
 			"instance.terminate": {Min: 30 * time.Second, Max: 90 * time.Second},
 			"work.accept":        {Min: 200 * time.Millisecond, Max: time.Second},
 		},
+		removers: map[*kindInfo]func(*cloud, string){
+			instances.kindInfo: (*cloud).forgetInstance,
+		},
 	}
 }
 

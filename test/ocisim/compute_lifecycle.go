@@ -86,9 +86,12 @@ func (cl *cloud) setAttachmentStates(instanceID string, state core.VnicAttachmen
 	}
 }
 
-// forgetInstance removes the records of an instance.
+// forgetInstance removes an instance as if it had never been, with its attachments and whatever VNICs are left.
 func (cl *cloud) forgetInstance(id string) {
 	for v := range vnicAttachments.under(cl, id) {
+		if vnic := vnics.find(cl, value(v.VnicId)); vnic != nil {
+			cl.releaseVNIC(value(vnic.Id))
+		}
 		vnicAttachments.remove(cl, value(v.Id))
 	}
 	instances.remove(cl, id)

@@ -85,7 +85,8 @@ func (res *resource) rendered() any {
 func (c *call) outcome(a *answer, err error) *outcome {
 	out := &outcome{header: http.Header{}}
 	out.header.Set("Opc-Request-Id", c.requestID(c.header.Get("Opc-Request-Id")))
-	out.header.Set("Date", c.now.UTC().Format(http.TimeFormat))
+	// Clients compare this header with their own clock, which Advance does not move.
+	out.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	if err != nil {
 		refusal := asRefusal(err)
 		out.status = refusal.Status

@@ -17,6 +17,8 @@ type kindInfo struct {
 	keep     []string
 	// render makes the answer of a stored value whose type is not the API's own; nil for SDK models.
 	render func(value any) any
+	// facetsOf is describe for a value whose type is not known to the caller.
+	facetsOf func(value any) facets
 }
 
 // kind is a kindInfo with the type of its values: a model of the SDK, or a type of the simulator with a render
@@ -30,7 +32,15 @@ type kind[T any] struct {
 // newKind describes a kind. keep in info names optional JSON fields that are never dropped from answers, because
 // the services always fill them.
 func newKind[T any](info kindInfo, describe func(*T) facets) kind[T] {
-	return kind[T]{kindInfo: &info, describe: describe}
+	k := kind[T]{kindInfo: &info, describe: describe}
+	info.facetsOf = func(v any) facets {
+		typed, ok := v.(*T)
+		if !ok {
+			panic("ocisim: not a " + info.label)
+		}
+		return describe(typed)
+	}
+	return k
 }
 
 // insert stores a new value. The value's identifier must be set and new.
@@ -77,17 +87,22 @@ func (k kind[T]) update(cl *cloud, id string, change func(*T)) bool {
 	old := k.of(res)
 	changed := cloneOf(old)
 	change(changed)
-	if reflect.DeepEqual(old, changed) {
+	return cl.replace(res, changed)
+}
+
+// replace stores another value for a resource; false if it is equal to the old one.
+func (cl *cloud) replace(res *resource, v any) bool {
+	if reflect.DeepEqual(res.value, v) {
 		return false
 	}
-	next := k.describe(changed)
+	next := res.kind.facetsOf(v)
 	if !sameKeys(res.facets, next) {
 		cl.store.unindex(res)
 		res.facets = next
 		cl.store.index(res)
 	}
 	res.facets = next
-	res.value = changed
+	res.value = v
 	res.json = nil
 	res.etag = cl.newETag(res.etag)
 	return true

@@ -53,5 +53,10 @@ func virtualNetworkService() service {
 			"publicip.assign": {Min: time.Second, Max: 5 * time.Second},
 			"publicip.delete": {Min: 500 * time.Millisecond, Max: 2 * time.Second},
 		},
+		removers: map[*kindInfo]func(*cloud, string){
+			securityGroups.kindInfo: (*cloud).removeSecurityGroup,
+			vnics.kindInfo:          (*cloud).removeVNIC,
+			publicIPs.kindInfo:      (*cloud).removePublicIP,
+		},
 	}
 }

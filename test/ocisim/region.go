@@ -88,6 +88,7 @@ type cloud struct {
 	tagNamespaces map[string]bool
 	pools         map[string]*addressPool // by subnet and family
 	publicPool    *addressPool
+	removers      map[*kindInfo]func(*cloud, string)
 	vnicOwners    map[string]string   // VNIC to the instance or balancer that it belongs to
 	ownedVNICs    map[string][]string // and back
 }
@@ -108,6 +109,7 @@ func newCloud(options Options, now time.Time) *cloud {
 		tagNamespaces: map[string]bool{"Oracle-Tags": true},
 		pools:         map[string]*addressPool{},
 		publicPool:    newAddressPool(publicRange),
+		removers:      map[*kindInfo]func(*cloud, string){},
 		vnicOwners:    map[string]string{},
 		ownedVNICs:    map[string][]string{},
 	}
@@ -117,6 +119,9 @@ func newCloud(options Options, now time.Time) *cloud {
 	for _, s := range services() {
 		for name, d := range s.durations {
 			cl.durations[name] = d
+		}
+		for kind, remove := range s.removers {
+			cl.removers[kind] = remove
 		}
 	}
 	for name, d := range options.Durations {
@@ -164,6 +169,9 @@ func (cl *cloud) chance(p float64) bool { return p > 0 && cl.random.Float64() < 
 type service struct {
 	operations []Operation
 	durations  map[string]Range // defaults of its state changes
+	// removers delete a resource of a kind as the service does at the end, with all that hangs on it, for writes from
+	// outside. Kinds without an entry just go.
+	removers map[*kindInfo]func(*cloud, string)
 }
 
 // services lists all services. A new service is one more line here.

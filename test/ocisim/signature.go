@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// maxSkew is how far a request's date may be from the region's clock.
+// maxSkew is how far a request's date may be from the clock of the time package.
 const maxSkew = 5 * time.Minute
 
 // Signature is the parsed Authorization header of a signed request (draft-cavage-http-signatures-08).
