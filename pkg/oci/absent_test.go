@@ -102,7 +102,11 @@ func TestAbsentFields(t *testing.T) {
 				if r.list != "" && len(path) > 1 && r.name != "NLB ListWorkRequests" {
 					continue // an entry of a list is converted like the object itself
 				}
-				for _, how := range []string{"absent", "null"} {
+				hows := []string{"absent", "null"}
+				if len(path) > 1 {
+					hows = hows[:1] // the decoder takes both alike; once per object shows it
+				}
+				for _, how := range hows {
 					what := fmt.Sprintf("%v %s", path, how)
 					got := read(what, without(t, full, path, how == "null"))
 					if diff := changed(whole, got); len(diff) > 1 {
