@@ -121,7 +121,7 @@ func (r *router) addOne(o *Operation) {
 func (r *router) match(method, escapedPath string) (*route, []string, error) {
 	node := r.root
 	var values []string
-	for segment := range strings.SplitSeq(strings.Trim(escapedPath, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.TrimPrefix(escapedPath, "/"), "/") {
 		if next := node.literal[segment]; next != nil {
 			node = next
 			continue

@@ -89,7 +89,7 @@ func checkStruct(v reflect.Value, path string) error {
 		}
 	}
 	if e, ok := v.Interface().(enumerated); ok {
-		if known, err := e.ValidateEnumValue(); !known {
+		if _, err := e.ValidateEnumValue(); err != nil {
 			return errInvalid("%v", err)
 		}
 	}
