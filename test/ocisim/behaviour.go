@@ -5,6 +5,7 @@ package ocisim
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 )
@@ -33,6 +34,12 @@ type Behaviour struct {
 	MaxSecurityListRules int
 	// MaxGroupRules is the number of rules of a network security group: 120 by third-party accounts.
 	MaxGroupRules int
+	// ServiceLimits holds limits by name, for example "lb-100mbps-count": 0. A limit without an entry is unlimited:
+	// the real numbers are a tenancy's own.
+	ServiceLimits map[string]int
+	// DeletedBalancerVisible is how long a deleted load balancer still answers GET and lists, as DELETED. Users'
+	// logs show a 404 at once.
+	DeletedBalancerVisible time.Duration
 	// MaxFreeformTags, MaxDefinedTags and MaxTagBytes bound the tags of one resource.
 	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
 }
@@ -66,6 +73,7 @@ const (
 func DefaultBehaviour() *Behaviour {
 	b := &Behaviour{
 		Rulings:              map[Situation]Ruling{},
+		ServiceLimits:        map[string]int{},
 		TerminatedVisible:    time.Hour,
 		VNICLinger:           Range{Min: time.Minute, Max: 5 * time.Minute},
 		PageTokenLife:        time.Hour,
@@ -76,8 +84,8 @@ func DefaultBehaviour() *Behaviour {
 		MaxDefinedTags:       64,
 		MaxTagBytes:          5 * 1024,
 	}
-	for situation, ruling := range networkRulings() {
-		b.Rulings[situation] = ruling
+	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings()} {
+		maps.Copy(b.Rulings, rulings)
 	}
 	return b
 }

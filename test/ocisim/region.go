@@ -180,5 +180,7 @@ func services() []service {
 		identityService(),
 		computeService(),
 		virtualNetworkService(),
+		loadBalancerService(),
+		networkLoadBalancerService(),
 	}
 }

@@ -1,0 +1,120 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
+)
+
+// loadBalancerCatalogue are the operations that do not name a load balancer.
+func loadBalancerCatalogue() []Operation {
+	catalogue := func(name, path string, items any) Operation {
+		return Operation{
+			Service: ServiceLoadBalancer, Name: name, Method: http.MethodGet, Path: "/20170115/" + path,
+			Query: "compartmentId*,limit,page", Verb: Inspect, Resource: loadBalancers.policy,
+			handle: func(c *call) (*answer, error) { return c.send(http.StatusOK, items), nil },
+		}
+	}
+	type named struct {
+		Name string `json:"name"`
+	}
+	names := func(list []string) []named {
+		out := make([]named, 0, len(list))
+		for _, n := range list {
+			out = append(out, named{n})
+		}
+		return out
+	}
+	return []Operation{
+		catalogue("ListShapes", "loadBalancerShapes", names(append([]string{flexibleShape}, sortedKeys(fixedShapes)...))),
+		catalogue("ListPolicies", "loadBalancerPolicies", names(lbPolicies)),
+		catalogue("ListProtocols", "loadBalancerProtocols", names(lbProtocols)),
+		{
+			Service: ServiceLoadBalancer, Name: "GetWorkRequest", Method: http.MethodGet,
+			Path: "/20170115/loadBalancerWorkRequests/{workRequestId}", Verb: Read, Resource: loadBalancers.policy,
+			handle: func(c *call) (*answer, error) {
+				w := workRequests.find(c.cloud, c.param("workRequestId"))
+				if w == nil || w.service != ServiceLoadBalancer || c.denied(loadBalancers.policy, Read, w.compartment) {
+					return nil, errNotFound()
+				}
+				return c.send(http.StatusOK, lbWorkRequest(w)), nil
+			},
+		},
+	}
+}
+
+func listLoadBalancerWork(c *call) (*answer, error) {
+	return c.list(listing{kind: workRequests.kindInfo, key: c.target.id, render: func(res *resource) any {
+		return lbWorkRequest(workRequests.of(res))
+	}})
+}
+
+func lbWorkRequest(w *workRequest) loadbalancer.WorkRequest {
+	out := loadbalancer.WorkRequest{
+		Id: common.String(w.id), LoadBalancerId: common.String(w.target), Type: common.String(w.operation),
+		LifecycleState: loadbalancer.WorkRequestLifecycleStateEnum(w.state), Message: common.String(""),
+		TimeAccepted: sdkTimeOf(w.accepted), CompartmentId: common.String(w.compartment),
+		ErrorDetails: []loadbalancer.WorkRequestError{},
+	}
+	switch w.state {
+	case workSucceeded:
+		out.Message = common.String("OK")
+	case workFailed:
+		out.Message = common.String("Failed")
+	}
+	if !w.finished.IsZero() {
+		out.TimeFinished = sdkTimeOf(w.finished)
+	}
+	for _, p := range w.problems {
+		code := loadbalancer.WorkRequestErrorErrorCodeBadInput
+		if p.code == string(loadbalancer.WorkRequestErrorErrorCodeInternalError) {
+			code = loadbalancer.WorkRequestErrorErrorCodeInternalError
+		}
+		out.ErrorDetails = append(out.ErrorDetails, loadbalancer.WorkRequestError{ErrorCode: code, Message: common.String(p.message)})
+	}
+	return out
+}
+
+// loadBalancerHealth says UNKNOWN for sets without backends and OK for the others: nothing listens behind them.
+func loadBalancerHealth(c *call) (*answer, error) {
+	v := loadBalancers.of(c.target)
+	h := loadbalancer.LoadBalancerHealth{
+		Status:                       loadbalancer.LoadBalancerHealthStatusOk,
+		WarningStateBackendSetNames:  []string{},
+		CriticalStateBackendSetNames: []string{},
+		UnknownStateBackendSetNames:  []string{},
+		TotalBackendSetCount:         common.Int(len(v.BackendSets)),
+	}
+	for _, name := range sortedKeys(v.BackendSets) {
+		if len(v.BackendSets[name].Backends) == 0 {
+			h.UnknownStateBackendSetNames = append(h.UnknownStateBackendSetNames, name)
+		}
+	}
+	if len(h.UnknownStateBackendSetNames) > 0 || len(v.BackendSets) == 0 {
+		h.Status = loadbalancer.LoadBalancerHealthStatusUnknown
+	}
+	return c.send(http.StatusOK, h), nil
+}
+
+func backendSetHealth(c *call) (*answer, error) {
+	set, ok := loadBalancers.of(c.target).BackendSets[c.param("backendSetName")]
+	if !ok {
+		return nil, errNotFound()
+	}
+	h := loadbalancer.BackendSetHealth{
+		Status:                    loadbalancer.BackendSetHealthStatusOk,
+		WarningStateBackendNames:  []string{},
+		CriticalStateBackendNames: []string{},
+		UnknownStateBackendNames:  []string{},
+		TotalBackendCount:         common.Int(len(set.Backends)),
+	}
+	if slices.IndexFunc(set.Backends, func(b loadbalancer.Backend) bool { return !value(b.Offline) }) < 0 {
+		h.Status = loadbalancer.BackendSetHealthStatusUnknown
+	}
+	return c.send(http.StatusOK, h), nil
+}
