@@ -1,0 +1,172 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// bundle is a set of programs that are built and cached together.
+type bundle struct {
+	name string
+	// title and estimate are for the line that announces the build.
+	title, estimate string
+	// packages are built with one go build into one directory. A package that
+	// begins with "./" is in the tools module, the rest in its dependencies.
+	packages []string
+	// programs are the files that the build leaves.
+	programs []string
+	// links are other names of the first program, which looks at its own name.
+	links []string
+}
+
+func controlPlane() bundle {
+	return bundle{
+		name:     "kubernetes",
+		title:    "Kubernetes and etcd",
+		estimate: "about 8 minutes the first time on two cores, most of it cached by Go",
+		packages: []string{"./hyperkube"},
+		programs: []string{"hyperkube"},
+		links: []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
+			"kubelet", "kube-proxy", "kubectl"},
+	}
+}
+
+func sidecars() bundle {
+	return bundle{
+		name:     "sidecars",
+		title:    "the CSI sidecars and csi-sanity",
+		estimate: "about 3 minutes the first time after Kubernetes",
+		packages: []string{
+			"github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity",
+			"github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher",
+			"github.com/kubernetes-csi/external-provisioner/v6/cmd/csi-provisioner",
+			"github.com/kubernetes-csi/external-resizer/v2/cmd/csi-resizer",
+			"github.com/kubernetes-csi/external-snapshotter/v8/cmd/csi-snapshotter",
+			"github.com/kubernetes-csi/external-snapshotter/v8/cmd/snapshot-controller",
+		},
+		programs: []string{"csi-sanity", "csi-attacher", "csi-provisioner", "csi-resizer",
+			"csi-snapshotter", "snapshot-controller"},
+	}
+}
+
+// DefaultCacheDir is where built programs are kept between runs: oci-ccm-cluster in
+// the user's cache directory.
+func DefaultCacheDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find a place to keep built programs: %w", err)
+	}
+	return filepath.Join(dir, "oci-ccm-cluster"), nil
+}
+
+// BuildControlPlane returns the directory of etcd, kube-apiserver,
+// kube-controller-manager, kube-scheduler, kubelet, kube-proxy and kubectl. What is
+// not in the cache directory ("" is DefaultCacheDir) is built first; programs that
+// ask at the same time build once. Progress gets a line for every long step.
+func BuildControlPlane(ctx context.Context, cacheDir string, progress io.Writer) (string, error) {
+	return ensureTools(ctx, controlPlane(), cacheDir, progress)
+}
+
+// BuildSidecars is BuildControlPlane for csi-attacher, csi-provisioner, csi-resizer,
+// csi-snapshotter, snapshot-controller and csi-sanity.
+func BuildSidecars(ctx context.Context, cacheDir string, progress io.Writer) (string, error) {
+	return ensureTools(ctx, sidecars(), cacheDir, progress)
+}
+
+func ensureTools(ctx context.Context, b bundle, cacheDir string, progress io.Writer) (string, error) {
+	m, err := findModule()
+	if err != nil {
+		return "", err
+	}
+	return b.ensure(ctx, m, cacheDir, progress)
+}
+
+// ensure returns the directory with the bundle's programs, after building them if
+// they are not there.
+func (b bundle) ensure(ctx context.Context, m module, cacheDir string, progress io.Writer) (string, error) {
+	var err error
+	if cacheDir == "" {
+		if cacheDir, err = DefaultCacheDir(); err != nil {
+			return "", err
+		}
+	}
+	key, err := b.key(m)
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cacheDir, b.name+"-"+key)
+	if b.complete(dir) {
+		return dir, nil
+	}
+
+	if err := os.MkdirAll(cacheDir, 0o755); err != nil {
+		return "", err
+	}
+	unlock, err := lockFile(ctx, dir+".lock", func() {
+		fmt.Fprintf(progress, "waiting for another process that builds %s\n", b.title)
+	})
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if b.complete(dir) { // by the one that held the lock
+		return dir, nil
+	}
+	if err := b.build(ctx, m, dir, progress); err != nil {
+		return "", fmt.Errorf("build %s: %w", b.title, err)
+	}
+	return dir, nil
+}
+
+// complete reports whether dir has all programs and links.
+func (b bundle) complete(dir string) bool {
+	for _, name := range append(append([]string{}, b.programs...), b.links...) {
+		info, err := os.Stat(filepath.Join(dir, name)) // follows links
+		if err != nil || !info.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// build makes dir. The caller holds the lock. A directory of that name appears only
+// when it is complete.
+func (b bundle) build(ctx context.Context, m module, dir string, progress io.Writer) error {
+	start := time.Now()
+	fmt.Fprintf(progress, "building %s %s from the Go module proxy (%s)\n", b.title, m.kubernetes, b.estimate)
+
+	staging := dir + ".building"
+	if err := errors.Join(os.RemoveAll(staging), os.RemoveAll(dir)); err != nil { // leftovers of a killed build
+		return err
+	}
+	defer os.RemoveAll(staging)
+	out, tmp := filepath.Join(staging, "out"), filepath.Join(staging, "tmp")
+	if err := errors.Join(os.MkdirAll(out, 0o755), os.MkdirAll(tmp, 0o755)); err != nil {
+		return err
+	}
+	if err := m.goBuild(ctx, b.packages, out, tmp, progress); err != nil {
+		return err
+	}
+	for _, link := range b.links {
+		if err := os.Symlink(b.programs[0], filepath.Join(out, link)); err != nil {
+			return err
+		}
+	}
+	if !b.complete(out) {
+		return fmt.Errorf("the build left no %v: %w", b.programs, fs.ErrNotExist)
+	}
+	if err := os.Rename(out, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "built %s in %s\n", b.title, time.Since(start).Round(time.Second))
+	return nil
+}

@@ -1,0 +1,231 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// module is the nested module that names the programs and their versions.
+type module struct {
+	dir        string
+	kubernetes string // version, for example v1.37.2
+}
+
+// toolsPath is where the module is, seen from the root of the repository.
+const toolsPath = "test/cluster/tools"
+
+// findModule looks beside this source file, if it is still where it was compiled,
+// and otherwise (-trimpath) in the directories above the working directory, which
+// for a test is that of its package.
+func findModule() (module, error) {
+	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
+		if m, err := readModule(filepath.Join(filepath.Dir(file), "tools")); err == nil {
+			return m, nil
+		}
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return module{}, err
+	}
+	for {
+		m, err := readModule(filepath.Join(dir, toolsPath))
+		if !errors.Is(err, os.ErrNotExist) {
+			return m, err
+		}
+		if dir == filepath.Dir(dir) {
+			return module{}, fmt.Errorf("find %s above the working directory: %w", toolsPath, os.ErrNotExist)
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+func readModule(dir string) (module, error) {
+	path := filepath.Join(dir, "go.mod")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return module{}, err
+	}
+	required := regexp.MustCompile(`(?m)^(?:require)?\s*k8s\.io/kubernetes (v1\.\d+\.\d+)`).FindSubmatch(text)
+	if required == nil {
+		return module{}, fmt.Errorf("%s requires no release of k8s.io/kubernetes", path)
+	}
+	return module{dir: dir, kubernetes: string(required[1])}, nil
+}
+
+// flags of go build: small, the same bytes for everyone, and with the version that
+// the components shall report.
+func (m module) flags() []string {
+	const pkg = "k8s.io/component-base/version."
+	minor := strings.Split(m.kubernetes, ".")[1]
+	linker := []string{"-s", "-w"}
+	for _, variable := range []string{
+		"gitVersion=" + m.kubernetes,
+		"gitMajor=1",
+		"gitMinor=" + minor,
+		"gitTreeState=clean",
+		"gitCommit=" + strings.Repeat("0", 40),
+		"buildDate=1970-01-01T00:00:00Z",
+	} {
+		linker = append(linker, "-X", pkg+variable)
+	}
+	return []string{
+		"-mod=readonly",
+		"-buildvcs=false",
+		"-trimpath",
+		"-gcflags=all=-dwarf=false",
+		"-ldflags=" + strings.Join(linker, " "),
+	}
+}
+
+// key names the content of a bundle: all that decides what the build makes.
+func (b bundle) key(m module) (string, error) {
+	files := []string{filepath.Join(m.dir, "go.mod"), filepath.Join(m.dir, "go.sum")}
+	for _, pkg := range b.packages {
+		if !strings.HasPrefix(pkg, "./") {
+			continue
+		}
+		sources, err := filepath.Glob(filepath.Join(m.dir, pkg, "*.go"))
+		if err != nil {
+			return "", err
+		}
+		files = append(files, sources...)
+	}
+	slices.Sort(files)
+
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%q\n", [][]string{
+		{runtime.Version(), runtime.GOOS, runtime.GOARCH}, m.flags(), b.packages, b.programs, b.links,
+	})
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", filepath.Base(file), len(text), text)
+	}
+	return fmt.Sprintf("%x", hash.Sum(nil)[:8]), nil
+}
+
+// goBuild compiles packages into the directory out. Progress hears of it every
+// half minute.
+func (m module) goBuild(ctx context.Context, packages []string, out, tmp string, progress io.Writer) error {
+	args := append([]string{"build", "-v", "-o", out + string(filepath.Separator)}, m.flags()...)
+	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
+	cmd.Dir = m.dir
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOTMPDIR="+tmp,
+		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	output := &buildOutput{}
+	cmd.Stderr = output
+
+	// The parent-death signal is sent when the thread ends that started the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	var reporter sync.WaitGroup
+	reporter.Go(func() { output.report(progress, done) })
+	err := cmd.Run()
+	close(done)
+	reporter.Wait()
+	if err != nil {
+		return fmt.Errorf("go build: %w\n%s", errors.Join(context.Cause(ctx), err), output.tail(30))
+	}
+	return nil
+}
+
+// buildOutput collects what go build -v prints: a line for each module it
+// downloads, each package it compiles, and each error.
+type buildOutput struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *buildOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *buildOutput) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Split(strings.TrimRight(o.text.String(), "\n"), "\n")
+}
+
+func (o *buildOutput) tail(n int) string {
+	lines := o.lines()
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+// report prints how far the build is until done is closed.
+func (o *buildOutput) report(progress io.Writer, done <-chan struct{}) {
+	start := time.Now()
+	ticker := time.NewTicker(30 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+		}
+		downloads, packages := 0, 0
+		for _, line := range o.lines() {
+			if strings.HasPrefix(line, "go: downloading ") {
+				downloads++
+			} else if line != "" {
+				packages++
+			}
+		}
+		fmt.Fprintf(progress, "  still building after %s: %d modules downloaded, %d packages compiled\n",
+			time.Since(start).Round(time.Second), downloads, packages)
+	}
+}
+
+// lockFile takes an exclusive lock that ends with this process at the latest. It
+// calls waiting once if somebody else holds the lock.
+func lockFile(ctx context.Context, path string, waiting func()) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if waiting != nil {
+			waiting()
+			waiting = nil
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}
