@@ -1,0 +1,280 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+// Versions in which keys appeared, for the documentation.
+const (
+	sinceV1 = "v1.35"
+	sinceV2 = "v2.0"
+)
+
+// maxNSGs is how many network security groups a balancer can be in (OCI documentation, "Network Security Groups").
+const maxNSGs = 5
+
+// Annotations returns the table of all annotations, sorted by key.
+func Annotations() []Annotation {
+	table := slices.Concat(commonAnnotations(), lbAnnotations(), nlbAnnotations(), laterAnnotations(), ownAnnotations())
+	slices.SortFunc(table, func(a, b Annotation) int { return strings.Compare(a.Key, b.Key) })
+	return table
+}
+
+func onLB() []oci.BalancerKind   { return []oci.BalancerKind{oci.KindLB} }
+func onNLB() []oci.BalancerKind  { return []oci.BalancerKind{oci.KindNLB} }
+func onBoth() []oci.BalancerKind { return []oci.BalancerKind{oci.KindLB, oci.KindNLB} }
+
+func commonAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key: annotationType, Kinds: onBoth(), Type: TypeEnum, Values: []string{"lb", "nlb"}, Default: "lb", Change: Immutable, Since: sinceV1,
+			Text: "Kind of the balancer: load balancer or network load balancer.",
+			set:  choice([]string{"lb", "nlb"}, func(s *Settings, v string) { s.Kind = oci.BalancerKind(v) }),
+		},
+		{
+			Key: annotationCompartment, Kinds: onBoth(), Type: TypeOCID, Default: "the cluster's compartment", Change: Immutable, Since: sinceV1,
+			Text: "Compartment of the balancer.",
+			set:  ocid("compartment", "tenancy")(func(s *Settings) *string { return &s.CompartmentID }),
+		},
+		{
+			Key: prefixCommon + "node-label-selector", Kinds: onLB(), Type: TypeSelector, Default: "every node", Change: MutableLive, Since: sinceV1,
+			Text: "Only nodes with these labels become backends.",
+			set:  selector,
+		},
+		{
+			Key: prefixCommon + "ingress-ip-mode", Kinds: onBoth(), Type: TypeEnum, Values: []string{"proxy", "vip"}, Default: "not set", Change: MutableLive, Since: sinceV1,
+			Text: "Value of ipMode in the Service's status.",
+			set: choice([]string{"proxy", "vip"}, func(s *Settings, v string) {
+				mode := v1.LoadBalancerIPModeVIP
+				if v == "proxy" {
+					mode = v1.LoadBalancerIPModeProxy
+				}
+				s.IngressIPMode = &mode
+			}),
+		},
+		{
+			Key: prefixCommon + "initial-freeform-tags-override", Kinds: onLB(), Type: TypeFreeformTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
+			Text: "Free-form tags of a new balancer, in place of all configured tags.",
+			set:  freeformTags(func(s *Settings) *tagPair { return &s.Tags }),
+		},
+		{
+			Key: prefixCommon + "initial-defined-tags-override", Kinds: onLB(), Type: TypeDefinedTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
+			Text: "Defined tags of a new balancer, in place of all configured tags.",
+			set:  definedTags(func(s *Settings) *tagPair { return &s.Tags }),
+		},
+		{
+			Key: prefixCommon + "oci-network-security-groups", Kinds: onLB(), Type: TypeOCIDList, Default: "none", Range: "at most 5", Change: MutableLive, Since: sinceV1,
+			Text: "Network security groups of the balancer.",
+			set:  nsgs,
+		},
+		{
+			Key: prefixCommon + "loadbalancer-policy", Kinds: onLB(), Type: TypeEnum, Values: []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "IP_HASH"}, Default: defaultPolicyLB, Change: MutableLive, Since: sinceV1,
+			Text: "How requests are spread over the backends.",
+			set:  choice([]string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "IP_HASH"}, func(s *Settings, v string) { s.Policy = &v }),
+		},
+	}
+}
+
+func lbAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key: prefixLB + "load-balancer-internal", Kinds: onLB(), Type: TypeBool, Default: "false", Change: Immutable, Since: sinceV1,
+			Text: "A private address only.",
+			set:  boolean(func(s *Settings) **bool { return &s.Internal }),
+		},
+		{
+			Key: prefixLB + "load-balancer-subnet1", Kinds: onLB(), Type: TypeOCID, Default: "loadBalancer.subnet1 of the configuration", Change: Immutable, Since: sinceV1,
+			Text: "First subnet; a regional subnet is used alone.",
+			set:  ocid("subnet")(func(s *Settings) *string { return &s.Subnet1 }),
+		},
+		{
+			Key: prefixLB + "load-balancer-subnet2", Kinds: onLB(), Type: TypeOCID, Default: "loadBalancer.subnet2 of the configuration", Change: Immutable, Since: sinceV1,
+			Text: "Second subnet, where subnets belong to availability domains; a regional subnet is used alone.",
+			set:  ocid("subnet")(func(s *Settings) *string { return &s.Subnet2 }),
+		},
+		{
+			Key: prefixLB + "load-balancer-shape", Kinds: onLB(), Type: TypeShape, Default: "flexible; a live balancer keeps its shape", Change: MutableLive, Since: sinceV1,
+			Text: "Size of the balancer; flexible needs the next two keys to be other than 10 and 100 Mbps. A flexible balancer cannot become a fixed one.",
+			set:  shape,
+		},
+		{
+			Key: prefixLB + "load-balancer-shape-flex-min", Kinds: onLB(), Type: TypeMbps, Default: "10", Range: "10 to 8000", Change: MutableLive, Since: sinceV1,
+			Text: "Bandwidth that is always there; together with shape-flex-max.",
+			set:  number(func(s *Settings) **int { return &s.FlexMin }, minFlexMbps, maxFlexMbps, "mbps"),
+		},
+		{
+			Key: prefixLB + "load-balancer-shape-flex-max", Kinds: onLB(), Type: TypeMbps, Default: "100", Range: "10 to 8000", Change: MutableLive, Since: sinceV1,
+			Text: "Bandwidth that is never exceeded; together with shape-flex-min.",
+			set:  number(func(s *Settings) **int { return &s.FlexMax }, minFlexMbps, maxFlexMbps, "mbps"),
+		},
+		{
+			Key: prefixLB + "load-balancer-backend-protocol", Kinds: onLB(), Type: TypeEnum, Values: []string{"TCP", "HTTP", "HTTP2", "GRPC"}, Default: "TCP", Change: MutableLive, Since: sinceV1,
+			Text: "Protocol of every listener; HTTP2 and GRPC need TLS on the listener.",
+			set:  choice([]string{"TCP", "HTTP", "HTTP2", "GRPC"}, func(s *Settings, v string) { s.BackendProtocol = v }),
+		},
+		{
+			Key: prefixLB + "load-balancer-connection-idle-timeout", Kinds: onLB(), Type: TypeSeconds, Default: "the service's: 300 for TCP, 60 for HTTP", Range: "1 to 7200", Change: MutableLive, Since: sinceV1,
+			Text: "Time after which an idle connection is closed.",
+			set:  number(func(s *Settings) **int { return &s.IdleSeconds }, 1, 7200, "s"),
+		},
+		{
+			Key: prefixLB + "load-balancer-connection-proxy-protocol-version", Kinds: onLB(), Type: TypeInt, Default: "off", Range: "1 or 2", Change: MutableLive, Since: sinceV1,
+			Text: "PROXY protocol towards the backends, on all listeners.",
+			set:  number(func(s *Settings) **int { return &s.ProxyProtocol }, 1, 2),
+		},
+		{
+			Key: prefixLB + "load-balancer-health-check-retries", Kinds: onLB(), Type: TypeInt, Default: "3", Range: "at least 1", Change: MutableLive, Since: sinceV1,
+			Text: "Failed checks after which a backend is taken out.",
+			set:  number(func(s *Settings) **int { return &s.Retries }, 1, maxNumber),
+		},
+		{
+			Key: prefixLB + "load-balancer-health-check-interval", Kinds: onLB(), Type: TypeMillis, Default: "10000", Range: "1000 to 1800000", Change: MutableLive, Since: sinceV1,
+			Text: "Time between two checks of a backend.",
+			set:  number(func(s *Settings) **int { return &s.IntervalMillis }, 1000, 1800000, "ms"),
+		},
+		{
+			Key: prefixLB + "load-balancer-health-check-timeout", Kinds: onLB(), Type: TypeMillis, Default: "3000", Range: "at least 1, at most the interval", Change: MutableLive, Since: sinceV1,
+			Text: "Time in which a backend has to answer a check.",
+			set:  number(func(s *Settings) **int { return &s.TimeoutMillis }, 1, maxNumber, "ms"),
+		},
+	}
+}
+
+func nlbAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key: prefixNLB + "internal", Kinds: onNLB(), Type: TypeBool, Default: "false", Change: Immutable, Since: sinceV1,
+			Text: "A private address only.",
+			set:  boolean(func(s *Settings) **bool { return &s.Internal }),
+		},
+		{
+			Key: prefixNLB + "subnet", Kinds: onNLB(), Type: TypeOCID, Default: "loadBalancer.subnet1 of the configuration", Change: Immutable, Since: sinceV1,
+			Text: "Subnet of the balancer.",
+			set:  ocid("subnet")(func(s *Settings) *string { return &s.Subnet1 }),
+		},
+		{
+			Key: prefixNLB + "oci-network-security-groups", Kinds: onNLB(), Type: TypeOCIDList, Default: "none", Range: "at most 5", Change: MutableLive, Since: sinceV1,
+			Text: "Network security groups of the balancer.",
+			set:  nsgs,
+		},
+		{
+			Key: prefixNLB + "health-check-retries", Kinds: onNLB(), Type: TypeInt, Default: "3", Range: "at least 1", Change: MutableLive, Since: sinceV1,
+			Text: "Failed checks after which a backend is taken out.",
+			set:  number(func(s *Settings) **int { return &s.Retries }, 1, maxNumber),
+		},
+		{
+			Key: prefixNLB + "health-check-interval", Kinds: onNLB(), Type: TypeMillis, Default: "10000", Range: "10000 to 1800000", Change: MutableLive, Since: sinceV1,
+			Text: "Time between two checks of a backend.",
+			set:  number(func(s *Settings) **int { return &s.IntervalMillis }, 10000, 1800000, "ms"),
+		},
+		{
+			Key: prefixNLB + "health-check-timeout", Kinds: onNLB(), Type: TypeMillis, Default: "3000", Range: "at least 1, at most the interval", Change: MutableLive, Since: sinceV1,
+			Text: "Time in which a backend has to answer a check.",
+			set:  number(func(s *Settings) **int { return &s.TimeoutMillis }, 1, maxNumber, "ms"),
+		},
+		{
+			Key: prefixNLB + "backend-policy", Kinds: onNLB(), Type: TypeEnum, Values: []string{"TWO_TUPLE", "THREE_TUPLE", "FIVE_TUPLE"}, Default: defaultPolicyNLB, Change: MutableLive, Since: sinceV1,
+			Text: "What makes packets go to the same backend.",
+			set:  choice([]string{"TWO_TUPLE", "THREE_TUPLE", "FIVE_TUPLE"}, func(s *Settings, v string) { s.Policy = &v }),
+		},
+		{
+			Key: prefixNLB + "initial-freeform-tags-override", Kinds: onNLB(), Type: TypeFreeformTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
+			Text: "Free-form tags of a new balancer, in place of all configured tags.",
+			set:  freeformTags(func(s *Settings) *tagPair { return &s.Tags }),
+		},
+		{
+			Key: prefixNLB + "initial-defined-tags-override", Kinds: onNLB(), Type: TypeDefinedTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
+			Text: "Defined tags of a new balancer, in place of all configured tags.",
+			set:  definedTags(func(s *Settings) *tagPair { return &s.Tags }),
+		},
+		{
+			Key: prefixNLB + "freeform-tags", Kinds: onNLB(), Type: TypeFreeformTags, Default: "none", Change: MutableAtCreate, Since: sinceV1,
+			Deprecated: prefixNLB + "initial-freeform-tags-override", Text: "Old name, used where the new one is absent.",
+			set: freeformTags(func(s *Settings) *tagPair { return &s.DeprecatedTags }),
+		},
+		{
+			Key: prefixNLB + "defined-tags", Kinds: onNLB(), Type: TypeDefinedTags, Default: "none", Change: MutableAtCreate, Since: sinceV1,
+			Deprecated: prefixNLB + "initial-defined-tags-override", Text: "Old name, used where the new one is absent.",
+			set: definedTags(func(s *Settings) *tagPair { return &s.DeprecatedTags }),
+		},
+		{
+			Key: prefixNLB + "node-label-selector", Kinds: onNLB(), Type: TypeSelector, Default: "every node", Change: MutableLive, Since: sinceV1,
+			Text: "Only nodes with these labels become backends.",
+			set:  selector,
+		},
+		{
+			Key: prefixNLB + "is-preserve-source", Kinds: onNLB(), Type: TypeBool, Default: "true with externalTrafficPolicy Local", Change: MutableLive, Since: sinceV1,
+			Text: "Backends see the client's address; needs externalTrafficPolicy Local.",
+			set:  boolean(func(s *Settings) **bool { return &s.PreserveSource }),
+		},
+		{
+			Key: prefixNLB + "is-ppv2-enabled", Kinds: onNLB(), Type: TypeBool, Default: "false", Change: MutableLive, Since: sinceV1,
+			Text: "PROXY protocol version 2 towards the backends.",
+			set:  boolean(func(s *Settings) **bool { return &s.PPv2 }),
+		},
+		{
+			Key: prefixNLB + "external-ip-only", Kinds: onNLB(), Type: TypeBool, Default: "true", Change: MutableLive, Since: sinceV1,
+			Text: "The status of a public balancer shows public addresses only; false adds the private one.",
+			set:  boolean(func(s *Settings) **bool { return &s.ExternalIPOnly }),
+		},
+		{
+			Key: prefixNLB + "assigned-private-ipv4", Kinds: onNLB(), Type: TypeIPv4, Default: "any free one", Change: Immutable, Since: sinceV1,
+			Text: "Private address of the balancer, from its subnet.",
+			set:  address(func(s *Settings) *string { return &s.AssignedPrivateIPv4 }, false),
+		},
+		{
+			Key: prefixNLB + "assigned-ipv6", Kinds: onNLB(), Type: TypeIPv6, Default: "any free one", Change: Immutable, Since: sinceV1,
+			Text: "IPv6 address of the balancer, from its subnet.",
+			set:  address(func(s *Settings) *string { return &s.AssignedIPv6 }, true),
+		},
+	}
+}
+
+// laterAnnotations are keys of the existing implementation that this version does not apply: it says so instead of
+// passing them over.
+func laterAnnotations() []Annotation {
+	later := func(key string, kinds []oci.BalancerKind, text string) Annotation {
+		return Annotation{Key: key, Kinds: kinds, Type: TypeText, Change: MutableLive, Since: sinceV1, Text: text, Later: true}
+	}
+	// A mode in which no rules are managed is what this version does anyway.
+	mode := func(key string, kinds []oci.BalancerKind) Annotation {
+		a := later(key, kinds, "Which security rules are managed.")
+		a.inert = func(v string) bool { return strings.EqualFold(v, "None") }
+		return a
+	}
+	return []Annotation{
+		later(prefixLB+"load-balancer-ssl-ports", onLB(), "Ports with TLS."),
+		later(prefixLB+"load-balancer-tls-secret", onLB(), "Secret with the certificate of the listeners."),
+		later(prefixLB+"load-balancer-tls-backendset-secret", onLB(), "Secret with the certificate of the backend sets."),
+		later(prefixCommon+"oci-load-balancer-listener-ssl-config", onLB(), "Cipher suite and TLS versions of the listeners."),
+		later(prefixCommon+"oci-load-balancer-backendset-ssl-config", onLB(), "Cipher suite and TLS versions of the backend sets."),
+		later(prefixCommon+"oci-load-balancer-rule-sets", onLB(), "Rule sets of the listeners."),
+		later(prefixCommon+"workload-service-account", onBoth(), "ServiceAccount whose identity manages the balancer."),
+		later(prefixCommon+"oci-backend-network-security-group", onBoth(), "Network security groups of the nodes."),
+		mode(prefixLB+"load-balancer-security-list-management-mode", onLB()),
+		mode(prefixNLB+"security-list-management-mode", onNLB()),
+		mode(prefixCommon+"security-rule-management-mode", onBoth()),
+		later(annotationSourceRanges, onBoth(), "Client addresses that may connect."),
+	}
+}
+
+func ownAnnotations() []Annotation {
+	return []Annotation{
+		{
+			Key: AnnotationOCID, Kinds: onBoth(), Type: TypeOCID, Change: MutableLive, Since: sinceV2, Internal: true,
+			Text: "Written by the controller: the Service's balancer.",
+		},
+		{
+			Key: AnnotationLastApplied, Kinds: onBoth(), Type: TypeText, Change: MutableLive, Since: sinceV2, Internal: true,
+			Text: "Written by the controller: what annotations controlled when they were last applied.",
+		},
+	}
+}

@@ -1,0 +1,101 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+// Back-off of failing Services, as the service controller of Kubernetes has it.
+const (
+	firstBackoff = 5 * time.Second
+	lastBackoff  = 5 * time.Minute
+)
+
+// memory is what this process knows about Services beyond what the cloud and the Service say. All of it may be lost at any
+// time.
+type memory struct {
+	mu       sync.Mutex
+	services map[types.UID]*serviceMemory
+}
+
+// serviceMemory is guarded by the lock of the Service.
+type serviceMemory struct {
+	// id is the OCID of the balancer that this process made or found last.
+	id string
+	// gone is the OCID of a balancer that was proven to be gone.
+	gone string
+	// create is the last create that was sent; nil if this process sent none.
+	create *createAttempt
+	// burnt counts retry tokens that the service did not accept any more.
+	burnt int
+	// open are work requests of this process whose end was not seen.
+	open []openWork
+	// quiet means that no work request of an earlier process is open.
+	quiet bool
+
+	// notBefore delays the next create, unless the Service becomes another one than gate stands for.
+	notBefore            time.Time
+	gate                 string
+	gateText, gateReason string
+
+	// refusals maps what is wrong to the text it was first told with.
+	refusals map[string]string
+	failures int
+	// told are the warnings that were published and still hold.
+	told map[string]bool
+}
+
+// createAttempt is a create whose request was sent.
+type createAttempt struct {
+	token string
+	at    time.Time
+	// known means that it certainly made nothing, or that what it made was seen.
+	known bool
+}
+
+// openWork is a work request on the balancer of a Service.
+type openWork struct {
+	kind   oci.BalancerKind
+	id     string
+	what   string
+	create bool // of the balancer itself
+}
+
+func newMemory() *memory { return &memory{services: map[types.UID]*serviceMemory{}} }
+
+func (m *memory) of(uid types.UID) *serviceMemory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.services[uid]
+	if s == nil {
+		s = &serviceMemory{refusals: map[string]string{}, told: map[string]bool{}}
+		m.services[uid] = s
+	}
+	return s
+}
+
+func (m *memory) forget(uid types.UID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.services, uid)
+}
+
+// backoff counts a failure and returns the pause after it.
+func (s *serviceMemory) backoff() time.Duration {
+	pause := firstBackoff << min(s.failures, 10)
+	s.failures++
+	return min(pause, lastBackoff)
+}
+
+// succeeded forgets failures.
+func (s *serviceMemory) succeeded() {
+	s.failures = 0
+	clear(s.refusals)
+}

@@ -1,0 +1,180 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+// newBackendSet is a backend set as it is created.
+func (m *Model) newBackendSet(want BackendSet) oci.BackendSet {
+	return oci.BackendSet{
+		Name:   want.Name,
+		Policy: m.Policy.Value,
+		Checker: oci.HealthChecker{
+			Protocol:       "HTTP",
+			Port:           m.Checker.Port,
+			URLPath:        m.Checker.Path,
+			ReturnCode:     m.Checker.ReturnCode,
+			Retries:        m.Retries.Value,
+			IntervalMillis: m.IntervalMillis.Value,
+			TimeoutMillis:  m.TimeoutMillis.Value,
+		},
+		Backends:       want.Backends,
+		PreserveSource: want.PreserveSource,
+		IPVersion:      want.IPVersion,
+	}
+}
+
+// mergeBackendSet lays what the Service controls over a backend set as the cloud has it.
+func (m *Model) mergeBackendSet(have oci.BackendSet, want BackendSet, last Applied) oci.BackendSet {
+	out := m.mergeBackends(have, want)
+	out.Policy = m.Policy.over(have.Policy, last.Policy)
+	c := &out.Checker
+	if !strings.EqualFold(c.Protocol, "HTTP") {
+		c.Protocol = "HTTP"
+	}
+	c.Port, c.URLPath = m.Checker.Port, m.Checker.Path
+	if c.ReturnCode != 0 { // it is optional, and the API's default is ours
+		c.ReturnCode = m.Checker.ReturnCode
+	}
+	c.Retries = m.Retries.over(have.Checker.Retries, last.Retries)
+	c.IntervalMillis = m.IntervalMillis.over(have.Checker.IntervalMillis, last.IntervalMillis)
+	c.TimeoutMillis = m.TimeoutMillis.over(have.Checker.TimeoutMillis, last.TimeoutMillis)
+	if want.PreserveSource != nil && orDefault(have.PreserveSource, true) != *want.PreserveSource {
+		out.PreserveSource = want.PreserveSource
+	}
+	return out
+}
+
+// mergeBackends replaces the backends of a set. Those that stay keep weight and flags; a node whose port changes keeps
+// them too, since draining is about the node.
+func (m *Model) mergeBackends(have oci.BackendSet, want BackendSet) oci.BackendSet {
+	if m.KeepBackends {
+		return have
+	}
+	wanted := make([]oci.Backend, len(want.Backends))
+	for i, b := range want.Backends {
+		if old := slices.IndexFunc(have.Backends, func(x oci.Backend) bool { return sameAddress(x.IP, b.IP) }); old >= 0 {
+			b.Weight = max(have.Backends[old].Weight, 1)
+			b.Drain, b.Backup, b.Offline = have.Backends[old].Drain, have.Backends[old].Backup, have.Backends[old].Offline
+		}
+		wanted[i] = b
+	}
+	out := have.WithBackends(wanted)
+	for i := range out.Backends {
+		// A new machine may have the address of an old one.
+		if target := wanted[i].TargetID; target != "" && out.Backends[i].TargetID != "" {
+			out.Backends[i].TargetID = target
+		}
+	}
+	return out
+}
+
+func sameBackendSet(a, b oci.BackendSet) bool {
+	return a.Policy == b.Policy &&
+		sameChecker(a.Checker, b.Checker) &&
+		orDefault(a.PreserveSource, true) == orDefault(b.PreserveSource, true) &&
+		sameBackends(a.Backends, b.Backends)
+}
+
+func sameChecker(a, b oci.HealthChecker) bool {
+	return a.Protocol == b.Protocol && a.Port == b.Port && a.URLPath == b.URLPath && a.ReturnCode == b.ReturnCode &&
+		a.Retries == b.Retries && a.IntervalMillis == b.IntervalMillis && a.TimeoutMillis == b.TimeoutMillis
+}
+
+// sameBackends compares backends as a set.
+func sameBackends(a, b []oci.Backend) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, x := range a {
+		if !slices.ContainsFunc(b, func(y oci.Backend) bool { return x.Same(y) && x.TargetID == y.TargetID }) {
+			return false
+		}
+	}
+	return true
+}
+
+// newListener is a listener as it is created.
+func (m *Model) newListener(want Listener) oci.Listener {
+	l := oci.Listener{
+		Name:           want.Name,
+		BackendSetName: want.BackendSet,
+		Port:           want.Port,
+		Protocol:       want.Protocol,
+		IPVersion:      want.IPVersion,
+	}
+	if m.Kind == oci.KindNLB {
+		if m.PPv2.Controlled {
+			l.PPv2 = &m.PPv2.Value
+		}
+		return l
+	}
+	l.IdleTimeoutSeconds = idleTimeout(m.IdleSeconds.Value)
+	l.ProxyProtocolVersion = proxyVersion(m.ProxyProtocol.Value)
+	return l
+}
+
+// mergeListener lays what the Service controls over a listener as the cloud has it. The name stays: it may be a legacy
+// one.
+func (m *Model) mergeListener(have oci.Listener, want Listener, last Applied) oci.Listener {
+	out := have
+	out.BackendSetName, out.Port = want.BackendSet, want.Port
+	if !strings.EqualFold(have.Protocol, want.Protocol) {
+		out.Protocol = want.Protocol
+	}
+	if m.Kind == oci.KindNLB {
+		if ppv2 := m.PPv2.over(orDefault(have.PPv2, false), last.PPv2); ppv2 != orDefault(have.PPv2, false) {
+			out.PPv2 = &ppv2
+		}
+		return out
+	}
+	out.IdleTimeoutSeconds = idleTimeout(m.IdleSeconds.over(int(orDefault(have.IdleTimeoutSeconds, 0)), last.IdleSeconds))
+	out.ProxyProtocolVersion = proxyVersion(m.ProxyProtocol.over(orDefault(have.ProxyProtocolVersion, 0), last.ProxyProtocol))
+	return out
+}
+
+func idleTimeout(seconds int) *int64 {
+	if seconds == 0 {
+		return nil
+	}
+	s := int64(seconds)
+	return &s
+}
+
+func proxyVersion(version int) *int {
+	if version == 0 {
+		return nil
+	}
+	return &version
+}
+
+func sameListener(a, b oci.Listener) bool {
+	return a.BackendSetName == b.BackendSetName && a.Port == b.Port && a.Protocol == b.Protocol &&
+		orDefault(a.PPv2, false) == orDefault(b.PPv2, false) &&
+		orDefault(a.IdleTimeoutSeconds, 0) == orDefault(b.IdleTimeoutSeconds, 0) &&
+		orDefault(a.ProxyProtocolVersion, 0) == orDefault(b.ProxyProtocolVersion, 0)
+}
+
+// mergeNSGs returns the network security groups that the balancer should be in: those that the Service names, and those
+// that others have added.
+func (m *Model) mergeNSGs(have []string, last Applied) []string {
+	out := slices.Clone(m.NSGIDs)
+	for _, id := range have {
+		if !slices.Contains(out, id) && !slices.Contains(last.NSGIDs, id) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func sameSet(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
