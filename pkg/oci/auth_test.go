@@ -4,6 +4,8 @@
 package oci
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
@@ -280,6 +282,52 @@ func TestTokenExchange(t *testing.T) {
 	var auth *AuthError
 	if _, err := s.client(p).Compute().GetInstance(t.Context(), testInstance); !errors.As(err, &auth) {
 		t.Errorf("error %v without a token file, want an AuthError", err)
+	}
+}
+
+func TestTokenExchangeSignedByTheInstance(t *testing.T) {
+	s := newAuthServer(t)
+	p, err := TokenExchange(TokenExchangeSettings{
+		DomainURL: s.URL, ResourceType: "k8s", Instance: s.instancePrincipal(), Region: testRegion,
+		Token: func() (string, error) { return "sa-token", nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client(p).Compute().GetInstance(t.Context(), testInstance); err != nil {
+		t.Error(err)
+	}
+	if x509, oauth := s.count("/v1/x509"), s.count("/oauth2/v1/token"); x509 != 1 || oauth != 1 {
+		t.Errorf("%d tokens for the instance and %d exchanges, want one each", x509, oauth)
+	}
+}
+
+// rotating is a provider of the SDK that gets a new key and a new token while it is asked.
+type rotating struct {
+	common.ConfigurationProvider
+	keys []*rsa.PrivateKey
+	asks int
+}
+
+// generation changes between the first and the second question.
+func (p *rotating) generation() int {
+	p.asks++
+	return min(p.asks-1, 1)
+}
+func (p *rotating) PrivateRSAKey() (*rsa.PrivateKey, error) { return p.keys[p.generation()], nil }
+func (p *rotating) KeyID() (string, error)                  { return fmt.Sprintf("ST$%d", p.generation()), nil }
+
+func TestKeyAndTokenBelongTogether(t *testing.T) {
+	other, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &sessionPrincipal{name: "test", build: func() (common.ConfigurationProvider, error) {
+		return &rotating{keys: []*rsa.PrivateKey{testKey(), other}}, nil
+	}}
+	c, err := p.credentials()
+	if err != nil || c.keyID != "ST$1" || !c.key.Equal(other) {
+		t.Errorf("token %s with the old key: %t, %v", c.keyID, c.key.Equal(testKey()), err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -103,9 +104,14 @@ func (s *authServer) federate(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *authServer) exchange(w http.ResponseWriter, r *http.Request) {
-	id, secret, _ := r.BasicAuth()
-	if r.ParseForm() != nil || id != "client" || secret != "hush" && !strings.HasPrefix(signatureParts(r)["keyId"], "ST$") ||
-		r.PostForm.Get("subject_token") != "sa-token" || r.PostForm.Get("res_type") != "k8s" {
+	id, secret, basic := r.BasicAuth()
+	trusted := id == "client" && secret == "hush"
+	if !basic { // signed by an instance then
+		parts := signatureParts(r)
+		session := s.sessions[strings.TrimPrefix(parts["keyId"], "ST$")]
+		trusted = session != nil && signedBy(r, parts, session)
+	}
+	if r.ParseForm() != nil || !trusted || r.PostForm.Get("subject_token") != "sa-token" || r.PostForm.Get("res_type") != "k8s" {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
@@ -174,6 +180,8 @@ func signedBy(r *http.Request, parts map[string]string, key *rsa.PublicKey) bool
 	for name := range strings.FieldsSeq(parts["headers"]) {
 		value := r.Header.Get(name)
 		switch name {
+		case "content-length":
+			value = strconv.FormatInt(r.ContentLength, 10)
 		case "(request-target)":
 			value = strings.ToLower(r.Method) + " " + r.URL.RequestURI()
 		case "host":

@@ -105,7 +105,7 @@ type Client struct {
 	rand          func() float64
 }
 
-// New returns a Client. It makes no call.
+// New returns a Client. It makes no call, unless the region is the provider's and that has to ask for it.
 func New(o Options) (*Client, error) {
 	if o.Provider == nil {
 		return nil, errors.New("oci: no principal given")

@@ -11,6 +11,8 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -155,5 +157,19 @@ func TestPrivateCA(t *testing.T) {
 	i, err := c.Compute().GetInstance(t.Context(), testInstance)
 	if err != nil || i.State != "RUNNING" || requests != 1 {
 		t.Errorf("got %+v, %v after %d requests", i, err, requests)
+	}
+
+	// The variable that the existing implementation's SDK reads goes on working.
+	path := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(path, options.CABundle, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("OCI_DEFAULT_CERTS_PATH", path)
+	options.CABundle = nil
+	if c, err = New(options); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Compute().GetInstance(t.Context(), testInstance); err != nil {
+		t.Error(err)
 	}
 }

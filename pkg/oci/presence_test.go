@@ -80,6 +80,9 @@ func TestInstancePresence(t *testing.T) {
 				if (err != nil) != (tt.want == Unknown) {
 					t.Errorf("error %v with %v", err, got)
 				}
+				if err != nil && !strings.Contains(err.Error(), "neither presence nor absence can be proven: compute GetInstance: ") {
+					t.Errorf("error %v does not tell what was read", err)
+				}
 				if errors.Is(err, ErrNotFound) {
 					t.Errorf("the error of an unknown presence can be taken for an absence: %v", err)
 				}

@@ -15,20 +15,32 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/common"
 )
 
-// newTransport returns what carries the requests to OCI.
+// certificateRefresh is how often the files that OCI_DEFAULT_CERTS_PATH and its kin name are looked at for a change. It is
+// the SDK's interval.
+const certificateRefresh = 30 * time.Minute
+
+// newTransport returns what carries the requests to OCI: through the proxy of the environment, if it has one for that host.
+//
+// Without a CA bundle of ours the trust is the SDK's: the system's roots, or what the environment variables
+// OCI_DEFAULT_CERTS_PATH and OCI_DEFAULT_CLIENT_CERTS_PATH (oci-api.md §1.4) name.
 func newTransport(o Options) (http.RoundTripper, error) {
 	if o.Transport != nil {
 		return o.Transport, nil
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(o.CABundle) > 0 {
 		roots, err := certPool(o.CABundle)
 		if err != nil {
 			return nil, err
 		}
-		config.RootCAs = roots
+		return networkTransport(&tls.Config{RootCAs: roots}, http.ProxyFromEnvironment), nil
 	}
-	return networkTransport(config, http.ProxyFromEnvironment), nil
+	return &common.OciHTTPTransportWrapper{
+		RefreshRate:       certificateRefresh,
+		TLSConfigProvider: common.GetTLSConfigTemplateForTransport(),
+		TransportTemplate: func(config *tls.Config) (http.RoundTripper, error) {
+			return networkTransport(config, http.ProxyFromEnvironment), nil
+		},
+	}, nil
 }
 
 func certPool(bundle []byte) (*x509.CertPool, error) {
