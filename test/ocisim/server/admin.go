@@ -1,0 +1,238 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+)
+
+// maxAdminBody bounds the body of an admin request, in bytes; a seed of 5,000 instances has about 1 MB.
+const maxAdminBody = 64 << 20
+
+// adminIndex is the answer to GET /.
+const adminIndex = `ocisim admin API
+
+GET    /state                    everything in the region, as JSON
+POST   /seed                     add a world (YAML or JSON)
+POST   /reset                    empty the region: resources, faults, denials, call log
+POST   /foreign                  act as Terraform: {"id": OCID, "set": {merge patch}} or {"id": OCID, "delete": true}
+GET    /calls                    call log; since=SEQ wait=10s operation= principal= service= status= writes=true limit=
+                                 follow=true streams one JSON object a line
+GET    /counters                 calls by service.Operation
+POST   /reset-counters           empty the call log and its counters
+GET    /edge                     calls that never reach the region: metadata, tokens, proxy
+GET    /faults                   faults made here
+POST   /faults                   {"operation": "GetInstance", "status": 500, "nth": 2, ...}; durations as "5s"
+DELETE /faults, /faults/ID
+GET    /denials                  permissions taken away here
+POST   /denials                  {"principal": OCID, "verb": "read", "resourceType": "instances", ...}
+DELETE /denials, /denials/ID
+GET    /clock                    the region's time
+POST   /clock/advance            {"by": "10m"}
+POST   /hooks/stop-after         {"n": 3, "operations": ["CreateListener"], "writes": true, "freeze": true}: hold the answer of
+                                 the n-th matching call after it was applied
+GET    /hooks, /hooks/ID         state of holds; wait=30s waits until the call is held
+DELETE /hooks/ID                 let the call be answered; discard=true drops calls that had to wait behind it
+GET    /env                      environment for a program; user= instance= noProxy=
+GET    /users                    users with their keys and config files
+POST   /users                    {"name": "alice"}
+POST   /metadata/fault           {"status": 404, "calls": 5, "for": "20s", "delay": "1s"}; {} ends it
+POST   /tokens/expire            end every security token now
+`
+
+// admin is the admin API. Faults and denials that were made in process do not show here.
+type admin struct {
+	server  *Server
+	faults  *ledger[ocisim.Fault]
+	denials *ledger[ocisim.Policy]
+	changes *broadcast
+}
+
+func (s *Server) adminHandler() http.Handler {
+	a := &admin{server: s, faults: newLedger[ocisim.Fault](), denials: newLedger[ocisim.Policy](), changes: s.changes}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, adminIndex) })
+	mux.HandleFunc("GET /state", a.state)
+	mux.HandleFunc("POST /seed", a.seed)
+	mux.HandleFunc("POST /reset", a.reset)
+	mux.HandleFunc("POST /foreign", a.foreign)
+	mux.HandleFunc("GET /calls", a.calls)
+	mux.HandleFunc("GET /counters", a.counters)
+	mux.HandleFunc("POST /reset-counters", a.resetCounters)
+	mux.HandleFunc("GET /edge", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.EdgeCalls()) })
+	mux.HandleFunc("GET /faults", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.faults.list()) })
+	mux.HandleFunc("POST /faults", a.addFault)
+	mux.HandleFunc("DELETE /faults", a.faults.clear)
+	mux.HandleFunc("DELETE /faults/{id}", a.faults.remove)
+	mux.HandleFunc("GET /denials", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.denials.list()) })
+	mux.HandleFunc("POST /denials", a.addDenial)
+	mux.HandleFunc("DELETE /denials", a.denials.clear)
+	mux.HandleFunc("DELETE /denials/{id}", a.denials.remove)
+	mux.HandleFunc("GET /clock", a.clock)
+	mux.HandleFunc("POST /clock/advance", a.advance)
+	mux.HandleFunc("POST /hooks/stop-after", a.stopAfter)
+	mux.HandleFunc("GET /hooks", a.listStops)
+	mux.HandleFunc("GET /hooks/{id}", a.getStop)
+	mux.HandleFunc("DELETE /hooks/{id}", a.endStop)
+	mux.HandleFunc("GET /env", a.env)
+	mux.HandleFunc("GET /users", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.Users()) })
+	mux.HandleFunc("POST /users", a.addUser)
+	mux.HandleFunc("POST /metadata/fault", a.metadataFault)
+	mux.HandleFunc("POST /tokens/expire", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]int{"expired": s.ExpireTokens()})
+	})
+	return localOnly(mux)
+}
+
+// localOnly refuses requests that a web page made by rebinding a name of its own to this address, and requests that a
+// page of another origin sends.
+func localOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		origin := r.Header.Get("Origin")
+		if !isLoopback(strings.Trim(host, "[]")) || (origin != "" && origin != "http://"+r.Host) {
+			adminError(w, http.StatusForbidden, errors.New("the admin API only answers to its loopback address"))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func adminError(w http.ResponseWriter, status int, err error) {
+	writeJSON(w, status, map[string]string{"error": err.Error()})
+}
+
+// decode reads a JSON body strictly. An empty body is an empty object. It answers the error itself.
+func decode(w http.ResponseWriter, r *http.Request, into any) bool {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxAdminBody))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil && !errors.Is(err, io.EOF) {
+		adminError(w, http.StatusBadRequest, fmt.Errorf("read the request: %w", err))
+		return false
+	}
+	return true
+}
+
+// duration is a time.Duration that reads "5s" in JSON, and nanoseconds.
+type duration time.Duration
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *duration) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return json.Unmarshal(text, (*time.Duration)(d))
+	}
+	parsed, err := time.ParseDuration(s)
+	if err != nil {
+		return err
+	}
+	*d = duration(parsed)
+	return nil
+}
+
+// ledger numbers things that can be taken back.
+type ledger[T any] struct {
+	mu     sync.Mutex
+	lastID int
+	order  []string
+	items  map[string]entry[T]
+}
+
+type entry[T any] struct {
+	ID    string `json:"id"`
+	Value T      `json:"value"`
+	undo  func()
+}
+
+func newLedger[T any]() *ledger[T] { return &ledger[T]{items: map[string]entry[T]{}} }
+
+func (l *ledger[T]) add(value T, undo func()) entry[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lastID++
+	e := entry[T]{ID: fmt.Sprint(l.lastID), Value: value, undo: undo}
+	l.items[e.ID] = e
+	l.order = append(l.order, e.ID)
+	return e
+}
+
+func (l *ledger[T]) list() []entry[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entries := make([]entry[T], 0, len(l.items))
+	for _, id := range l.order {
+		if e, ok := l.items[id]; ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+func (l *ledger[T]) take(id string) (entry[T], bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.items[id]
+	delete(l.items, id)
+	return e, ok
+}
+
+// remove answers DELETE of one.
+func (l *ledger[T]) remove(w http.ResponseWriter, r *http.Request) {
+	e, ok := l.take(r.PathValue("id"))
+	if !ok {
+		adminError(w, http.StatusNotFound, errors.New("no such id"))
+		return
+	}
+	e.undo()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// clear answers DELETE of all.
+func (l *ledger[T]) clear(w http.ResponseWriter, _ *http.Request) {
+	l.empty()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (l *ledger[T]) empty() {
+	for _, e := range l.list() {
+		if taken, ok := l.take(e.ID); ok {
+			taken.undo()
+		}
+	}
+}
+
+// broadcast wakes everybody who waits for the next call.
+type broadcast struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+func newBroadcast() *broadcast { return &broadcast{next: make(chan struct{})} }
+
+// wait returns a channel that is closed at the next send.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.next
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.next)
+	b.next = make(chan struct{})
+}

@@ -1,0 +1,193 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+)
+
+func (a *admin) state(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(a.server.region.Snapshot())
+}
+
+func (a *admin) seed(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxAdminBody))
+	if err != nil {
+		adminError(w, http.StatusBadRequest, fmt.Errorf("read the seed: %w", err))
+		return
+	}
+	world, err := ParseWorld(text)
+	if err != nil {
+		adminError(w, http.StatusBadRequest, err)
+		return
+	}
+	if err := a.server.region.Seed(world); err != nil {
+		adminError(w, http.StatusBadRequest, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// reset empties the region. Registered keys stay, so that running clients only find everything gone.
+func (a *admin) reset(w http.ResponseWriter, _ *http.Request) {
+	a.faults.empty()
+	a.denials.empty()
+	a.server.region.Reset()
+	a.server.edge.reset()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// foreignWrite is something that somebody else does to a resource.
+type foreignWrite struct {
+	ID     string          `json:"id"`
+	Set    json.RawMessage `json:"set,omitempty"`    // RFC 7386 merge patch of the resource's JSON
+	Delete bool            `json:"delete,omitempty"` // take it away at once
+}
+
+var errForeign = errors.New("want id, and either set or delete")
+
+func (a *admin) foreign(w http.ResponseWriter, r *http.Request) {
+	var write foreignWrite
+	if !decode(w, r, &write) {
+		return
+	}
+	if write.ID == "" || (len(write.Set) > 0) == write.Delete {
+		adminError(w, http.StatusBadRequest, errForeign)
+		return
+	}
+	var err error
+	if write.Delete {
+		err = a.server.region.Foreign().Delete(write.ID)
+	} else {
+		err = a.server.region.Foreign().Patch(write.ID, write.Set)
+	}
+	if err != nil {
+		adminError(w, http.StatusUnprocessableEntity, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// faultRequest is ocisim.Fault with durations and moments that a person can write.
+type faultRequest struct {
+	ocisim.Fault
+
+	Drop       string   `json:"drop,omitempty"` // "before" or "after" the call is applied
+	Delay      duration `json:"delay,omitempty"`
+	RetryAfter duration `json:"retryAfter,omitempty"`
+}
+
+var errDrop = errors.New(`drop: want "before" or "after"`)
+
+func (f faultRequest) fault() (ocisim.Fault, error) {
+	fault := f.Fault
+	fault.Delay, fault.RetryAfter = time.Duration(f.Delay), time.Duration(f.RetryAfter)
+	switch f.Drop {
+	case "":
+		fault.Drop = ocisim.NoDrop
+	case "before":
+		fault.Drop = ocisim.BeforeApply
+	case "after":
+		fault.Drop = ocisim.AfterApply
+	default:
+		return ocisim.Fault{}, errDrop
+	}
+	return fault, nil
+}
+
+func (a *admin) addFault(w http.ResponseWriter, r *http.Request) {
+	var request faultRequest
+	if !decode(w, r, &request) {
+		return
+	}
+	fault, err := request.fault()
+	if err != nil {
+		adminError(w, http.StatusBadRequest, err)
+		return
+	}
+	writeJSON(w, http.StatusCreated, a.faults.add(fault, a.server.region.Fault(fault)))
+}
+
+func (a *admin) addDenial(w http.ResponseWriter, r *http.Request) {
+	var policy ocisim.Policy
+	if !decode(w, r, &policy) {
+		return
+	}
+	writeJSON(w, http.StatusCreated, a.denials.add(policy, a.server.region.Deny(policy)))
+}
+
+func (a *admin) clock(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, map[string]time.Time{"now": a.server.region.Now()})
+}
+
+var errAdvance = errors.New("by: want a positive duration")
+
+func (a *admin) advance(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		By duration `json:"by"`
+	}
+	if !decode(w, r, &request) {
+		return
+	}
+	if request.By <= 0 {
+		adminError(w, http.StatusBadRequest, errAdvance)
+		return
+	}
+	a.server.region.Advance(time.Duration(request.By))
+	a.clock(w, r)
+}
+
+// env answers with the lines of Server.Env, InstanceEnv and User.Env.
+func (a *admin) env(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	lines := a.server.env(q.Get("instance"), q["noProxy"])
+	if name := q.Get("user"); name != "" {
+		user, err := a.server.User(name)
+		if err != nil {
+			adminError(w, http.StatusBadRequest, err)
+			return
+		}
+		lines = append(lines, user.Env()...)
+	}
+	writeJSON(w, http.StatusOK, lines)
+}
+
+func (a *admin) addUser(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		Name string `json:"name"`
+	}
+	if !decode(w, r, &request) {
+		return
+	}
+	user, err := a.server.User(request.Name)
+	if err != nil {
+		adminError(w, http.StatusBadRequest, err)
+		return
+	}
+	writeJSON(w, http.StatusOK, user)
+}
+
+func (a *admin) metadataFault(w http.ResponseWriter, r *http.Request) {
+	var request struct {
+		Status int      `json:"status"`
+		Calls  int      `json:"calls"`
+		For    duration `json:"for"`
+		Delay  duration `json:"delay"`
+	}
+	if !decode(w, r, &request) {
+		return
+	}
+	a.server.SetMetadataFault(MetadataFault{
+		Status: request.Status, Calls: request.Calls, For: time.Duration(request.For), Delay: time.Duration(request.Delay),
+	})
+	w.WriteHeader(http.StatusNoContent)
+}
