@@ -32,7 +32,7 @@ func controlPlane() bundle {
 	return bundle{
 		name:     "kubernetes",
 		title:    "Kubernetes and etcd",
-		estimate: "about 8 minutes the first time on two cores, most of it cached by Go",
+		estimate: "about 10 minutes on two cores the first time",
 		packages: []string{"./hyperkube"},
 		programs: []string{"hyperkube"},
 		links: []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
@@ -44,7 +44,7 @@ func sidecars() bundle {
 	return bundle{
 		name:     "sidecars",
 		title:    "the CSI sidecars and csi-sanity",
-		estimate: "about 3 minutes the first time after Kubernetes",
+		estimate: "about 2 minutes on two cores after Kubernetes",
 		packages: []string{
 			"github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity",
 			"github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher",
