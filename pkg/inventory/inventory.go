@@ -144,6 +144,9 @@ func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, maxAge ti
 // attached returns the attachments of an instance that carry traffic, at least one, in the order of their VNICs.
 func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNICAttachment, error) {
 	list := func(compartmentID string, maxAge time.Duration) ([]*oci.VNICAttachment, error) {
+		if compartmentID == "" {
+			compartmentID = i.config.CompartmentID
+		}
 		return i.attachments.get(ctx, instance.ID, maxAge, func(ctx context.Context) ([]*oci.VNICAttachment, error) {
 			all, err := i.compute.ListVNICAttachments(ctx, compartmentID, instance.ID)
 			return inUse(all), err
@@ -199,4 +202,10 @@ func (i *Inventory) subnet(ctx context.Context, id string) (*oci.Subnet, error) 
 	return i.subnets.get(ctx, id, immutable, func(ctx context.Context) (*oci.Subnet, error) {
 		return i.network.GetSubnet(ctx, id)
 	})
+}
+
+// Terminated says whether an instance is known to be terminated, from what was read before: it makes no call.
+func (i *Inventory) Terminated(id string) bool {
+	instance, known := i.instances.last(id)
+	return known && instance.State == stateTerminated
 }

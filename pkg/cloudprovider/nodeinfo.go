@@ -1,0 +1,197 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloudprovider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+const (
+	nodeInfoWorkers  = 4
+	nodeInfoMinRetry = time.Second
+	nodeInfoMaxRetry = 5 * time.Minute
+
+	// patchDeadline bounds one write to the API server.
+	patchDeadline = 30 * time.Second
+)
+
+// nodeInfo keeps the labels and annotations of nodes that the framework sets once or not at all. It looks at a node when
+// it appears, when something that matters here changes, and with each resync of the informer; it writes only what is
+// wrong or missing, in one patch, and touches no other key.
+type nodeInfo struct {
+	provider *Provider
+	client   kubernetes.Interface
+	nodes    corelisters.NodeLister
+	synced   cache.InformerSynced
+	queue    workqueue.TypedRateLimitingInterface[string]
+}
+
+func newNodeInfo(p *Provider, client kubernetes.Interface, informer coreinformers.NodeInformer) (*nodeInfo, error) {
+	c := &nodeInfo{
+		provider: p,
+		client:   client,
+		nodes:    informer.Lister(),
+		synced:   informer.Informer().HasSynced,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](nodeInfoMinRetry, nodeInfoMaxRetry),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: "oci-node-info"},
+		),
+	}
+	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) { c.enqueue(obj) },
+		UpdateFunc: func(old, current any) {
+			before, ok1 := old.(*v1.Node)
+			after, ok2 := current.(*v1.Node)
+			if ok1 && ok2 && infoMayDiffer(before, after) {
+				c.enqueue(current)
+			}
+		},
+	})
+	return c, err
+}
+
+func (c *nodeInfo) enqueue(obj any) {
+	if node, ok := obj.(*v1.Node); ok {
+		c.queue.Add(node.Name)
+	}
+}
+
+// infoMayDiffer says whether an update of a node concerns this controller. Heartbeats do not.
+func infoMayDiffer(before, after *v1.Node) bool {
+	return before.ResourceVersion == after.ResourceVersion || // a resync
+		before.UID != after.UID ||
+		before.Spec.ProviderID != after.Spec.ProviderID ||
+		isUninitialized(before) != isUninitialized(after) ||
+		before.Labels[labelFaultDomain] != after.Labels[labelFaultDomain] ||
+		before.Labels[labelFullADName] != after.Labels[labelFullADName] ||
+		before.Annotations[annotationCompartment] != after.Annotations[annotationCompartment]
+}
+
+// run works until ctx ends.
+func (c *nodeInfo) run(ctx context.Context) {
+	defer utilruntime.HandleCrashWithContext(ctx)
+	defer c.queue.ShutDown()
+	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
+		return
+	}
+	for range nodeInfoWorkers {
+		go wait.UntilWithContext(ctx, func(ctx context.Context) {
+			for c.next(ctx) {
+			}
+		}, time.Second)
+	}
+	<-ctx.Done()
+}
+
+func (c *nodeInfo) next(ctx context.Context) bool {
+	name, shutdown := c.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer c.queue.Done(name)
+	err := c.sync(ctx, name)
+	var notFound *inventory.NotFoundError
+	switch {
+	case err == nil:
+		c.queue.Forget(name)
+	case errors.Is(err, errShutdown):
+	case errors.As(err, &notFound):
+		c.queue.Forget(name)
+		c.queue.AddAfter(name, time.Until(notFound.Retry))
+	default:
+		klog.FromContext(ctx).Error(err, "Could not update the node's labels and annotations", "node", klog.KRef("", name))
+		c.queue.AddRateLimited(name)
+	}
+	return true
+}
+
+func (c *nodeInfo) sync(ctx context.Context, name string) error {
+	ctx, leave, err := c.provider.gate.enter(ctx, nodeDeadline)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	node, err := c.nodes.Get(name)
+	if err != nil {
+		return nil // deleted
+	}
+	if node.Spec.ProviderID == "" && isUninitialized(node) {
+		return nil // the framework looks for its instance; finding it is an update of the node
+	}
+	instance, err := c.provider.instanceOf(ctx, node, addressAge)
+	switch {
+	case errors.Is(err, oci.ErrForeignProvider):
+		return nil
+	case errors.Is(err, oci.ErrWrongResourceType), errors.Is(err, oci.ErrInvalidOCID):
+		c.provider.reportNode(node, err)
+		return nil // and never will be right: a provider ID cannot be changed
+	case err != nil:
+		c.provider.reportNode(node, err)
+		return err
+	}
+	labels := missing(node.Labels, c.provider.wantedLabels(instance))
+	annotations := missing(node.Annotations, wantedAnnotations(instance))
+	if len(labels) == 0 && len(annotations) == 0 {
+		return nil
+	}
+	return c.patch(ctx, node, labels, annotations)
+}
+
+// missing returns the entries of wanted that are not in the map.
+func missing(have, wanted map[string]string) map[string]string {
+	differ := maps.Clone(wanted)
+	maps.DeleteFunc(differ, func(key, value string) bool {
+		v, ok := have[key]
+		return ok && v == value
+	})
+	return differ
+}
+
+func (c *nodeInfo) patch(ctx context.Context, node *v1.Node, labels, annotations map[string]string) error {
+	// With the UID in it, the patch is refused if the name belongs to another Node by now. A null in a merge patch deletes,
+	// so what is empty must not be in it.
+	metadata := map[string]any{"uid": node.UID}
+	if len(labels) > 0 {
+		metadata["labels"] = labels
+	}
+	if len(annotations) > 0 {
+		metadata["annotations"] = annotations
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patchDeadline)
+	defer cancel()
+	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("patch node %s: %w", node.Name, err)
+	}
+	klog.FromContext(ctx).Info("Updated the node's labels and annotations", "node", klog.KObj(node), "labels", labels, "annotations", annotations)
+	return nil
+}
