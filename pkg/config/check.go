@@ -7,49 +7,70 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
 
 // oneWord refuses blanks.
-func oneWord(s string) (string, bool) {
+func oneWord(s string) fault {
 	if strings.ContainsFunc(s, unicode.IsSpace) {
-		return fmt.Sprintf("must not contain blanks, got %q", s), false
+		return fault{message: "must not contain blanks", got: s}
 	}
-	return "", false
+	return fault{}
+}
+
+// path refuses what cannot be the path of a file, such as the content of one.
+func path(s string) fault {
+	if strings.ContainsAny(s, "\r\n\x00") || strings.Contains(s, "-----BEGIN") {
+		return fault{message: "want the path of a file, not its content"}
+	}
+	return fault{}
 }
 
 // fingerprint knows the form that the console shows: the MD5 sum of the public key as 16 pairs of hexadecimal digits.
-func fingerprint(s string) (string, bool) {
+func fingerprint(s string) fault {
 	if regexp.MustCompile(`^([0-9A-Fa-f]{2}:){15}[0-9A-Fa-f]{2}$`).MatchString(s) {
-		return "", false
+		return fault{}
 	}
-	return "want 16 pairs of hexadecimal digits with colons between them, as the console shows the fingerprint of an API key", true
+	return fault{message: "want 16 pairs of hexadecimal digits with colons between them, as the console shows the fingerprint of an API key", warning: true}
 }
 
 // tagValue knows the limits of a freeform tag's value.
-func tagValue(s string) (string, bool) {
+func tagValue(s string) fault {
 	switch n := len([]rune(s)); {
 	case n > maxTagValue:
-		return fmt.Sprintf("at most %d characters fit into a tag, got %d", maxTagValue, n), false
+		return fault{message: fmt.Sprintf("want at most %d characters, which is what fits into a tag; got %d", maxTagValue, n)}
 	case strings.TrimSpace(s) != s:
-		return fmt.Sprintf("must not begin or end with blanks, got %q", s), false
+		return fault{message: "must not begin or end with blanks", got: s}
 	}
-	return "", false
+	return fault{}
 }
 
-// endpointFault says what is wrong with the endpoint of a service, or returns "".
-func endpointFault(s string) string {
+func securityListMode(s string) fault {
+	modes := []string{string(ModeAll), string(ModeFrontend), string(ModeNone)}
+	if slices.Contains(modes, s) {
+		return fault{}
+	}
+	f := fault{message: "want All, Frontend or None", got: s}
+	if meant := nearest(s, modes); meant != "" {
+		f.message += fmt.Sprintf(" (did you mean %s?)", meant)
+	}
+	return f
+}
+
+// endpointFault says what is wrong with the endpoint of a service.
+func endpointFault(s string) fault {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("%q is no URL", s)
+		return fault{message: "not a URL"}
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Sprintf("want a URL that begins with https:// (or http:// for a local test), got %q", s)
+		return fault{message: "want a URL that begins with https:// (or http:// for a local test)", got: u.Redacted()}
 	case u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Sprintf("want scheme and host only, such as https://iaas.example.com, got %q", u.Redacted())
+		return fault{message: "want scheme and host only, such as https://iaas.example.com", got: u.Redacted()}
 	}
-	return ""
+	return fault{}
 }
 
 // userCredentials are the keys that only a user principal needs. auth.tenancy is not among them: it tells the tenancy
@@ -110,8 +131,8 @@ func (d *decoder) ignoredCredentials(because string) {
 func (d *decoder) requireCredentials() {
 	a := d.doc.Auth
 	if a == (Auth{Region: a.Region}) && !d.report.touches("auth") {
-		d.problem(d.nearestPlace("auth"), Problem{Severity: Error, Key: "auth",
-			Message: "no credentials: set useInstancePrincipals, or useWorkloadIdentity, or tenancy, user, key and fingerprint of a user"})
+		d.require(Problem{Severity: Error, Message: "no credentials: set useInstancePrincipals, or useWorkloadIdentity, or tenancy, user, key and fingerprint of a user"},
+			"auth", "useInstancePrincipals", "useWorkloadIdentity")
 		return
 	}
 	for _, required := range []struct {
@@ -124,7 +145,9 @@ func (d *decoder) requireCredentials() {
 		{a.Fingerprint == "", []string{"auth.fingerprint"}},
 	} {
 		if required.lacking {
-			d.require(Problem{Severity: Error, Message: "required for a user principal"}, required.keys...)
+			// A mistake in the keys that choose another principal may be why credentials are asked for at all.
+			d.require(Problem{Severity: Error, Message: "required for a user principal"},
+				slices.Concat(required.keys, []string{"useInstancePrincipals", "useWorkloadIdentity", "auth.useInstancePrincipals"})...)
 		}
 	}
 }
@@ -180,6 +203,6 @@ func (d *decoder) require(p Problem, keys ...string) {
 	}
 	if p.Severity == Error && known.Severity != Error {
 		known.Severity = Error
-		known.Message += "; " + p.Key + " is " + p.Message
+		known.Message += fmt.Sprintf(" (%s: %s)", p.Key, p.Message)
 	}
 }

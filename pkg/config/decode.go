@@ -131,7 +131,10 @@ func (d *decoder) faults(path string, faults []fault) {
 	for _, f := range faults {
 		p := Problem{Severity: Error, Key: path, Message: f.message}
 		if f.sub != "" {
-			p.Key = join(path, f.sub)
+			p.Key = join(path, name(f.sub))
+		}
+		if f.got != "" && !within(path, "auth") { // where a neighbour's secret may have slipped to
+			p.Message += ", got " + quote(f.got)
 		}
 		if f.warning {
 			p.Severity, p.Strict = Warning, true
@@ -142,14 +145,14 @@ func (d *decoder) faults(path string, faults []fault) {
 
 // unknown reports a key that is not in the table.
 func (d *decoder) unknown(block string, e entry) {
-	path, name := join(block, e.key.Value), e.key.Value
-	p := Problem{Key: path, Strict: true, Suggestion: d.tree.suggest(block, name)}
+	word := e.key.Value
+	p := Problem{Key: join(block, name(word)), Strict: true, Suggestion: d.tree.suggest(block, word)}
 	switch {
 	case p.Suggestion == "":
 		p.Message = "unknown key; known here: " + strings.Join(d.current(block), ", ")
 	case parent(p.Suggestion) != block:
 		p.Message = fmt.Sprintf("unknown key here; its place is %s", p.Suggestion)
-	case sameButCase(name, last(p.Suggestion)):
+	case sameButCase(word, last(p.Suggestion)):
 		p.Message = fmt.Sprintf("unknown key: write %s, exactly so", last(p.Suggestion))
 	default:
 		p.Message = fmt.Sprintf("unknown key; did you mean %s?", last(p.Suggestion))
@@ -157,22 +160,27 @@ func (d *decoder) unknown(block string, e entry) {
 	d.problem(e.key, p)
 
 	v := resolve(e.value)
-	if d.tree.isBlock(p.Suggestion) && v.Kind == yaml.MappingNode {
+	if p.Suggestion != "" && d.tree.isBlock(p.Suggestion) && v.Kind == yaml.MappingNode {
 		shadow := *d
 		shadow.shadow = true
 		shadow.block(p.Suggestion, v)
 	}
 }
 
+// name is a key as it stands in messages.
+func name(key string) string {
+	if quoted := quote(key); !strings.HasPrefix(quoted, `"`) {
+		return "(" + quoted + ")"
+	}
+	return key
+}
+
 // current lists the children of a block without deprecated ones.
 func (d *decoder) current(block string) []string {
-	var names []string
-	for _, name := range d.tree.children(block) {
-		if k := d.tree.byPath[join(block, name)]; k == nil || k.Replacement == "" {
-			names = append(names, name)
-		}
-	}
-	return names
+	return slices.DeleteFunc(slices.Clone(d.tree.children(block)), func(child string) bool {
+		k := d.tree.byPath[join(block, child)]
+		return k != nil && k.Replacement != ""
+	})
 }
 
 // entry is one key of a mapping with its value.

@@ -13,14 +13,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// commentColumn is where the origins stand in Describe's output, if the value leaves room.
-const commentColumn = 60
+// maxCommentColumn is where the origins stand in Describe's output at the latest, if the value leaves room.
+const maxCommentColumn = 80
 
 // Describe writes the effective configuration as YAML with the origin of each value. Secrets are redacted.
 func Describe(w io.Writer, c *Config) error {
 	d := &describer{tree: newTree(), doc: &document{Config: *c}}
 	fmt.Fprintf(&d.out, "# Effective configuration of %s\n# Calls are made as: %s\n", c.file, c.Principal())
 	d.block("", 0)
+	d.writeLines()
 	if len(c.Environment.values) > 0 {
 		d.out.WriteString("#\n# Environment:\n")
 		for _, v := range c.Environment.values {
@@ -34,9 +35,32 @@ func Describe(w io.Writer, c *Config) error {
 }
 
 type describer struct {
-	tree *tree
-	doc  *document
-	out  bytes.Buffer
+	tree  *tree
+	doc   *document
+	out   bytes.Buffer
+	lines []describedLine
+}
+
+// describedLine is a line of YAML with the origin to be noted beside it, which may be empty.
+type describedLine struct {
+	text, origin string
+}
+
+// writeLines writes the lines with the origins below each other.
+func (d *describer) writeLines() {
+	column := 0
+	for _, l := range d.lines {
+		if l.origin != "" {
+			column = min(max(column, len(l.text)), maxCommentColumn)
+		}
+	}
+	for _, l := range d.lines {
+		if l.origin == "" {
+			d.out.WriteString(l.text + "\n")
+			continue
+		}
+		fmt.Fprintf(&d.out, "%-*s # %s\n", column, l.text, l.origin)
+	}
 }
 
 // block writes the keys of a block that are set or worth a word.
@@ -46,7 +70,7 @@ func (d *describer) block(path string, depth int) {
 		if k, ok := d.tree.byPath[key]; ok {
 			d.key(k, name, depth)
 		} else if d.anySet(key) {
-			fmt.Fprintf(&d.out, "%s%s:\n", indent(depth), name)
+			d.line(indent(depth)+name+":", "")
 			d.block(key, depth+1)
 		}
 	}
@@ -75,23 +99,23 @@ func (d *describer) key(k *Key, name string, depth int) {
 			origin = Origin{source: fromDefault}
 		}
 	case k.Default != "":
-		fmt.Fprintf(&d.out, "%s# %s: not set; default: %s\n", indent(depth), name, strings.ReplaceAll(k.Default, "`", ""))
+		d.line(fmt.Sprintf("%s# %s: not set; default: %s", indent(depth), name, strings.ReplaceAll(k.Default, "`", "")), "")
 		return
 	default:
 		return
 	}
 	if isScalar(shown) {
-		d.line(indent(depth)+name+": "+encode(shown), origin)
+		d.line(indent(depth)+name+": "+encode(shown), origin.String())
 		return
 	}
-	d.line(indent(depth)+name+":", origin)
+	d.line(indent(depth)+name+":", origin.String())
 	for line := range strings.Lines(encode(shown)) {
-		d.out.WriteString(indent(depth+1) + strings.TrimSuffix(line, "\n") + "\n")
+		d.line(indent(depth+1)+strings.TrimSuffix(line, "\n"), "")
 	}
 }
 
-func (d *describer) line(text string, origin Origin) {
-	fmt.Fprintf(&d.out, "%-*s # %s\n", commentColumn, text, origin)
+func (d *describer) line(text, origin string) {
+	d.lines = append(d.lines, describedLine{text, origin})
 }
 
 // encode writes a value as YAML: a scalar in one line, a mapping in several.

@@ -114,7 +114,7 @@ func environmentVariables() []variable {
 		{name: "OCI_METADATA_BASE_URL", fallback: DefaultMetadataURL, description: "Address of the instance metadata service.",
 			set: func(e *Environment, value string) string {
 				if u, err := url.Parse(value); err != nil || u.Host == "" {
-					return fmt.Sprintf("%q is no URL; %s is used", value, DefaultMetadataURL)
+					return fmt.Sprintf("not a URL: %s; %s is used", quote(value), DefaultMetadataURL)
 				}
 				e.MetadataBaseURL = value
 				return ""
@@ -130,7 +130,7 @@ func boolVariable(at func(*Environment) *bool) func(*Environment, string) string
 	return func(e *Environment, value string) string {
 		v, err := strconv.ParseBool(value)
 		if err != nil {
-			return fmt.Sprintf("want true or false, got %q; the default is used", value)
+			return fmt.Sprintf("want true or false, got %s; the default is used", quote(value))
 		}
 		*at(e) = v
 		return ""
@@ -189,7 +189,7 @@ func (e WorkloadIdentityEnvironment) problems() []Problem {
 	if u, err := url.Parse(e.DomainURL); e.DomainURL == "" {
 		out = append(out, lacking("DOMAIN_URL", ""))
 	} else if err != nil || u.Host == "" {
-		out = append(out, Problem{Severity: Error, File: "environment", Key: identity + "DOMAIN_URL", Message: fmt.Sprintf("%q is no URL", e.DomainURL)})
+		out = append(out, Problem{Severity: Error, File: "environment", Key: identity + "DOMAIN_URL", Message: "not a URL: " + quote(e.DomainURL)})
 	}
 	if e.ResourceType == "" {
 		out = append(out, lacking("RESOURCE_TYPE", ""))

@@ -87,7 +87,7 @@ func authKeys() []Key {
 		{
 			Path: "auth.keyFile", Since: sinceNew,
 			Description: "Path of a file that holds the private key, instead of `auth.key`. A relative path starts at the directory of the config file.",
-			value:       text(func(d *document) *string { return &d.Auth.KeyFile }, nil),
+			value:       text(func(d *document) *string { return &d.Auth.KeyFile }, path),
 		},
 		{
 			Path:        "auth.fingerprint",
@@ -135,7 +135,7 @@ func placeKeys() []Key {
 			value:       ocid(func(d *document) *string { return &d.VCN }, "vcn"),
 		},
 		{
-			Path: "regionKey", Default: "instance metadata",
+			Path: "regionKey", Default: "instance metadata, where it is asked",
 			Description: "Region as it appears in OCIDs (`iad`, `eu-frankfurt-1`). Completes short volume identifiers; only storage components need it.",
 			value:       text(func(d *document) *string { return &d.RegionKey }, oneWord),
 		},
@@ -276,7 +276,7 @@ func connectionKeys() []Key {
 		{
 			Path: "caFile", Since: sinceNew,
 			Description: "Path of a file with such certificates, instead of `caBundle`. A relative path starts at the directory of the config file.",
-			value:       text(func(d *document) *string { return &d.CAFile }, nil),
+			value:       text(func(d *document) *string { return &d.CAFile }, path),
 		},
 	}
 	for _, service := range []struct{ name, title string }{

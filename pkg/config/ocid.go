@@ -10,36 +10,39 @@ import (
 	"unicode"
 )
 
-// ocidFault says what is wrong with the form of an OCID, or returns "".
+const ocidForm = "ocid1.<type>.<realm>.[region].<unique>"
+
+// ocidFault says what is wrong with the form of an OCID.
 //
 // An OCID is ocid1.<type>.<realm>.[region].<unique>, sometimes with a part more before the unique one. Tenancies of
 // OCI's first months have the form ocidv1:<type>:<realm>:<region>:<number>:<unique>.
-func ocidFault(s string) string {
+func ocidFault(s string) fault {
 	if i := strings.IndexFunc(s, unicode.IsSpace); i >= 0 {
-		return fmt.Sprintf("an OCID has no blanks, but there is one at position %d of %q", i+1, s)
+		return fault{message: fmt.Sprintf("an OCID has no blanks, but there is one at position %d", i+1), got: s}
 	}
 	parts := ocidParts(s)
 	if parts == nil {
-		return fmt.Sprintf("%q is no OCID: want ocid1.<type>.<realm>.[region].<unique>", s)
+		return fault{message: "not an OCID, which has the form " + ocidForm, got: s}
 	}
 	for _, i := range []int{1, 2, len(parts) - 1} {
 		if parts[i] == "" {
-			return fmt.Sprintf("%q is no complete OCID: want ocid1.<type>.<realm>.[region].<unique>", s)
+			return fault{message: "not a complete OCID, which has the form " + ocidForm, got: s}
 		}
 	}
 	if i := strings.IndexFunc(s, func(r rune) bool { return !isOCIDRune(r) }); i >= 0 {
-		return fmt.Sprintf("%q is no OCID: it has a character that cannot be in one at position %d", s, i+1)
+		return fault{message: fmt.Sprintf("not an OCID: the character at position %d cannot be in one", i+1), got: s}
 	}
-	return ""
+	return fault{}
 }
 
-// ocidTypeFault says that a well-formed OCID is one of another resource, or returns "".
-func ocidTypeFault(s string, types []string) string {
+// ocidTypeFault says that a well-formed OCID is one of another resource. That is only a warning: the types are not part
+// of the API's contract.
+func ocidTypeFault(s string, types []string) fault {
 	parts := ocidParts(s)
 	if parts == nil || slices.Contains(types, parts[1]) {
-		return ""
+		return fault{}
 	}
-	return fmt.Sprintf("want the OCID of a %s, got that of a %s", strings.Join(types, " or "), parts[1])
+	return fault{message: fmt.Sprintf("want the OCID of a %s, got that of a %s", strings.Join(types, " or "), parts[1]), warning: true}
 }
 
 // ocidParts splits an OCID into at least five parts, or returns nil.

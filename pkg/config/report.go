@@ -141,10 +141,13 @@ func (r *Report) sort() {
 	})
 }
 
-// concerning returns the first problem that is about one of keys, or about a misspelling of one or of its block.
+// concerning returns the first mistake that is about one of keys, or about a misspelling of one or of its block.
 func (r *Report) concerning(keys ...string) *Problem {
 	for i := range r.Problems {
 		p := &r.Problems[i]
+		if p.Severity == Warning && !p.Strict {
+			continue // deprecated, but right
+		}
 		for _, key := range keys {
 			if p.Key == key || p.Suggestion != "" && (p.Suggestion == key || p.Suggestion == parent(key)) {
 				return p

@@ -6,7 +6,6 @@ package config
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -23,16 +22,26 @@ type value interface {
 	show(d *document) any
 }
 
-// fault is something wrong with a value.
+// fault is something wrong with a value. A fault without message is none.
 type fault struct {
 	node    *yaml.Node
 	sub     string // key below the key of the value, where it is a mapping
 	message string
-	warning bool // not worth stopping a start
+	got     string // the value, if it helps; see quote
+	warning bool   // not worth stopping a start
 }
 
 func wrong(n *yaml.Node, format string, args ...any) []fault {
 	return []fault{{node: n, message: fmt.Sprintf(format, args...)}}
+}
+
+// at puts a fault to its place and makes a list of it, which is empty if there is no fault.
+func (f fault) at(n *yaml.Node, sub string) []fault {
+	if f.message == "" {
+		return nil
+	}
+	f.node, f.sub = n, sub
+	return []fault{f}
 }
 
 // scalar is a value that is one word, number or text.
@@ -75,19 +84,17 @@ func boolean(at func(*document) *bool) value {
 		case "false", "no", "off", "n":
 			return false, nil
 		}
-		return false, wrong(n, "want a bool (true or false), got %q", n.Value)
+		return false, fault{message: "want a bool (true or false)", got: n.Value}.at(n, "")
 	}}
 }
 
-// text reads any scalar as it is written. check may refuse it.
-func text[T ~string](at func(*document) *T, check func(string) (message string, warning bool)) value {
+// text reads any scalar as it is written. check, which may be nil, sees values that are not empty.
+func text[T ~string](at func(*document) *T, check func(string) fault) value {
 	return scalar[T]{"string", at, func(n *yaml.Node) (T, []fault) {
-		if check != nil && n.Value != "" {
-			if message, warning := check(n.Value); message != "" {
-				return T(n.Value), []fault{{node: n, message: message, warning: warning}}
-			}
+		if check == nil || n.Value == "" {
+			return T(n.Value), nil
 		}
-		return T(n.Value), nil
+		return T(n.Value), check(n.Value).at(n, "")
 	}}
 }
 
@@ -95,8 +102,7 @@ func secret(at func(*document) *Secret) value {
 	return scalar[Secret]{"secret string", at, func(n *yaml.Node) (Secret, []fault) { return Secret(n.Value), nil }}
 }
 
-// ocid reads the OCID of a resource of one of the types. That of another resource is only a warning: the types are not
-// part of the API's contract.
+// ocid reads the OCID of a resource of one of the types.
 func ocid(at func(*document) *string, types ...string) value {
 	return scalar[string]{"OCID of a " + strings.Join(types, " or "), at, func(n *yaml.Node) (string, []fault) {
 		return n.Value, ocidFaults(n, "", types...)
@@ -107,13 +113,10 @@ func ocidFaults(n *yaml.Node, sub string, types ...string) []fault {
 	if n.Value == "" {
 		return nil
 	}
-	if f := ocidFault(n.Value); f != "" {
-		return []fault{{node: n, sub: sub, message: f}}
+	if f := ocidFault(n.Value); f.message != "" {
+		return f.at(n, sub)
 	}
-	if f := ocidTypeFault(n.Value, types); f != "" {
-		return []fault{{node: n, sub: sub, message: f, warning: true}}
-	}
-	return nil
+	return ocidTypeFault(n.Value, types).at(n, sub)
 }
 
 func number(at func(*document) *float32) value {
@@ -121,9 +124,9 @@ func number(at func(*document) *float32) value {
 		f, ok := float(n)
 		switch {
 		case !ok || math.IsNaN(f) || math.Abs(f) > math.MaxFloat32:
-			return 0, wrong(n, "want a number, got %s", written(n))
+			return 0, fault{message: "want a number", got: n.Value}.at(n, "")
 		case f < 0:
-			return 0, wrong(n, "must not be negative, got %s", n.Value)
+			return 0, fault{message: "must not be negative", got: n.Value}.at(n, "")
 		}
 		return float32(f), nil
 	}}
@@ -134,9 +137,9 @@ func count(at func(*document) *int) value {
 		f, ok := float(n)
 		switch {
 		case !ok || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32:
-			return 0, wrong(n, "want an integer, got %s", written(n))
+			return 0, fault{message: "want an integer", got: n.Value}.at(n, "")
 		case f < 0:
-			return 0, wrong(n, "must not be negative, got %s", n.Value)
+			return 0, fault{message: "must not be negative", got: n.Value}.at(n, "")
 		}
 		return int(f), nil
 	}}
@@ -152,123 +155,6 @@ func float(n *yaml.Node) (float64, bool) {
 		return 0, false
 	}
 	return f, true
-}
-
-// written gives a scalar as it stands in the file.
-func written(n *yaml.Node) string {
-	if n.ShortTag() == "!!str" {
-		return "text " + strconv.Quote(n.Value)
-	}
-	return n.Value
-}
-
-// ocidMap is a mapping of OCIDs to OCIDs.
-type ocidMap struct {
-	at             func(*document) *map[string]string
-	keyOf, valueOf string // resource types
-}
-
-func (m ocidMap) kind() string { return "map from " + m.keyOf + " OCID to " + m.valueOf + " OCID" }
-
-func (m ocidMap) decode(n *yaml.Node, d *document) []fault {
-	out := map[string]string{}
-	faults := eachEntry(n, m.kind(), func(k, v *yaml.Node) []fault {
-		if v.Kind != yaml.ScalarNode {
-			return []fault{{node: v, sub: k.Value, message: "want an OCID, got a " + shape(v)}}
-		}
-		out[k.Value] = v.Value
-		return append(ocidFaults(k, "", m.keyOf), ocidFaults(v, k.Value, m.valueOf)...)
-	})
-	*m.at(d) = out
-	return faults
-}
-
-func (m ocidMap) show(d *document) any { return showMap(*m.at(d)) }
-
-// Limits of tags, in characters.
-const (
-	maxTagKey   = 100
-	maxTagValue = 256
-)
-
-// freeformTags is a mapping of names to text.
-type freeformTags struct {
-	at func(*document) *map[string]string
-}
-
-func (freeformTags) kind() string { return "map from key to text" }
-
-func (t freeformTags) decode(n *yaml.Node, d *document) []fault {
-	out := map[string]string{}
-	faults := eachEntry(n, t.kind(), func(k, v *yaml.Node) []fault {
-		if v.Kind != yaml.ScalarNode {
-			return []fault{{node: v, sub: k.Value, message: "want text, got a " + shape(v)}}
-		}
-		out[k.Value] = textOf(v)
-		return tagFaults(k, v)
-	})
-	*t.at(d) = out
-	return faults
-}
-
-func (t freeformTags) show(d *document) any { return showMap(*t.at(d)) }
-
-// definedTags is a mapping of namespaces to mappings of keys to values.
-type definedTags struct {
-	at func(*document) *map[string]map[string]any
-}
-
-func (definedTags) kind() string { return "map from namespace to map from key to value" }
-
-func (t definedTags) decode(n *yaml.Node, d *document) []fault {
-	out := map[string]map[string]any{}
-	faults := eachEntry(n, t.kind(), func(namespace, v *yaml.Node) []fault {
-		entries := map[string]any{}
-		out[namespace.Value] = entries
-		below := eachEntry(v, "map from key to value", func(k, v *yaml.Node) []fault {
-			entry, ok := plain(v)
-			if !ok {
-				return []fault{{node: v, sub: k.Value, message: "want text, a number or a bool, got a " + shape(v)}}
-			}
-			entries[k.Value] = entry
-			return tagFaults(k, v)
-		})
-		for i := range below {
-			below[i].sub = strings.TrimSuffix(namespace.Value+"."+below[i].sub, ".")
-		}
-		return below
-	})
-	*t.at(d) = out
-	return faults
-}
-
-func (t definedTags) show(d *document) any { return showMap(*t.at(d)) }
-
-func tagFaults(k, v *yaml.Node) []fault {
-	if n := len([]rune(k.Value)); n > maxTagKey {
-		return []fault{{node: k, message: fmt.Sprintf("a tag's key has at most %d characters, this one has %d", maxTagKey, n), warning: true}}
-	}
-	if n := len([]rune(v.Value)); n > maxTagValue {
-		return []fault{{node: v, sub: k.Value, message: fmt.Sprintf("a tag's value has at most %d characters, this one has %d", maxTagValue, n), warning: true}}
-	}
-	return nil
-}
-
-// plain converts a scalar to string, bool, int or float64.
-func plain(n *yaml.Node) (any, bool) {
-	if n.Kind != yaml.ScalarNode {
-		return nil, false
-	}
-	var v any
-	if err := n.Decode(&v); err != nil {
-		return nil, false
-	}
-	switch v.(type) {
-	case bool, int, float64:
-		return v, true
-	default:
-		return textOf(n), true
-	}
 }
 
 // textOf returns a scalar as text; null is empty.
@@ -317,13 +203,13 @@ func (e endpoint) decode(n *yaml.Node, d *document) []fault {
 	if n.Kind != yaml.ScalarNode {
 		return wrong(n, "want a URL, got a %s", shape(n))
 	}
-	if message := endpointFault(n.Value); message != "" {
-		return wrong(n, "%s", message)
+	if f := endpointFault(n.Value); f.message != "" {
+		return f.at(n, "")
 	}
 	if d.Endpoints == nil {
 		d.Endpoints = map[string]string{}
 	}
-	d.Endpoints[e.service] = n.Value
+	d.Endpoints[e.service] = strings.TrimSuffix(n.Value, "/")
 	return nil
 }
 
@@ -334,25 +220,24 @@ func (e endpoint) show(d *document) any {
 	return nil
 }
 
-// eachEntry calls fn for each entry of a mapping, with aliases resolved and merge keys (<<) spread out. The last one of
-// equal keys wins.
-func eachEntry(n *yaml.Node, kind string, fn func(k, v *yaml.Node) []fault) []fault {
-	if n.Kind != yaml.MappingNode {
-		return wrong(n, "want %s, got a %s", article(kind), shape(n))
-	}
-	entries, faults := entriesOf(n)
-	for _, e := range entries {
-		faults = append(faults, fn(e.key, resolve(e.value))...)
-	}
-	return faults
-}
-
 // article puts the indefinite article before a noun.
 func article(noun string) string {
 	if strings.ContainsRune("aeioO", rune(noun[0])) { // O as in OCID; "URL" and "user" sound like "you"
 		return "an " + noun
 	}
 	return "a " + noun
+}
+
+// maxQuoted is the length up to which a value is repeated in a message, in characters. OCIDs have about 100.
+const maxQuoted = 150
+
+// quote repeats what the file says for a message, unless it looks like a key or a certificate that slipped into a
+// wrong place.
+func quote(s string) string {
+	if n := len([]rune(s)); n > maxQuoted || strings.ContainsAny(s, "\r\n") || strings.Contains(s, "-----") {
+		return fmt.Sprintf("a text of %d characters", n)
+	}
+	return strconv.Quote(s)
 }
 
 // shape names a node's kind for people.
@@ -365,24 +250,4 @@ func shape(n *yaml.Node) string {
 	default:
 		return "scalar"
 	}
-}
-
-// showMap returns nil for an empty map.
-func showMap[M ~map[string]V, V any](m M) any {
-	if len(m) == 0 {
-		return nil
-	}
-	return m
-}
-
-func securityListMode(s string) (string, bool) {
-	modes := []string{string(ModeAll), string(ModeFrontend), string(ModeNone)}
-	if slices.Contains(modes, s) {
-		return "", false
-	}
-	message := fmt.Sprintf("want All, Frontend or None, got %q", s)
-	if meant := nearest(s, modes); meant != "" {
-		message += fmt.Sprintf("; did you mean %q?", meant)
-	}
-	return message, false
 }

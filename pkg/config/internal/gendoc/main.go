@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 )
@@ -25,6 +26,9 @@ func run(args []string) error {
 	}
 	var out bytes.Buffer
 	if err := config.WriteReference(&out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(args[0]), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(args[0], out.Bytes(), 0o644)
