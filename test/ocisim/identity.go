@@ -14,8 +14,7 @@ var compartments = newKind(kindInfo{
 	ocidType: "compartment", label: "compartment", policy: "compartments",
 }, func(v *identity.Compartment) facets {
 	return facets{
-		id: value(v.Id), name: value(v.Name), state: string(v.LifecycleState),
-		keys: []string{value(v.CompartmentId)},
+		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.Name), state: string(v.LifecycleState),
 	}
 })
 
@@ -76,7 +75,7 @@ func listCompartments(c *call) (*answer, error) {
 	parent := c.query.Get("compartmentId")
 	name := c.query.Get("name")
 	return c.list(listing{kind: compartments.kindInfo, key: parent, match: func(res *resource) bool {
-		return name == "" || res.name == name
+		return (name == "" || res.name == name) && res.id != parent
 	}})
 }
 
