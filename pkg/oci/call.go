@@ -48,12 +48,9 @@ func invoke[T any](ctx context.Context, c *Client, o op, fn func(context.Context
 		defer cancel()
 	}
 	var result T
-	err := c.perform(ctx, o, func(ctx context.Context) (*http.Response, error) {
+	err := c.perform(ctx, o, func(ctx context.Context) outcome {
 		r, response, err := fn(ctx)
-		if err == nil {
-			result = r
-		}
-		return response, err
+		return outcome{response: response, err: err, take: func() { result = r }}
 	})
 	countOperation(o, err)
 	if err != nil {
@@ -63,8 +60,15 @@ func invoke[T any](ctx context.Context, c *Client, o op, fn func(context.Context
 	return result, nil
 }
 
+// outcome is what became of one request.
+type outcome struct {
+	response *http.Response // nil if there was none
+	err      error
+	take     func() // hands the result over; called if err is nil
+}
+
 // perform sends requests until one succeeds or the policy says to give up.
-func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (*http.Response, error)) error {
+func (c *Client) perform(ctx context.Context, o op, send func(context.Context) outcome) error {
 	budget := c.limiters[limiterKey{o.service, o.write}]
 	policy := retryPolicy{op: o, recent: c.recent, refreshable: c.refresher != nil, rand: c.rand}
 	var last *Error
@@ -74,11 +78,12 @@ func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (
 		}
 		attempts++
 		started := time.Now()
-		response, err := c.attempt(ctx, o, send)
-		if err == nil {
+		r := c.attempt(ctx, o, send)
+		if r.err == nil {
+			r.take()
 			return nil
 		}
-		last = newError(o, err, response)
+		last = newError(o, r.err, r.response)
 		last.Attempts = attempts
 		if last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden {
 			last.Principal = c.principalName
@@ -86,7 +91,7 @@ func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (
 		if ctx.Err() != nil {
 			return gaveUp(o, last, attempts, ctx.Err())
 		}
-		retryAfter := retryAfter(response)
+		retryAfter := retryAfter(r.response)
 		if last.Status == http.StatusTooManyRequests {
 			budget.throttled(started, retryAfter)
 		}
@@ -112,20 +117,62 @@ func (c *Client) perform(ctx context.Context, o op, send func(context.Context) (
 }
 
 // attempt sends one request and records it.
-func (c *Client) attempt(ctx context.Context, o op, send func(context.Context) (*http.Response, error)) (*http.Response, error) {
+func (c *Client) attempt(ctx context.Context, o op, send func(context.Context) outcome) outcome {
 	attemptCtx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	started := time.Now()
-	response, err := send(attemptCtx)
+	r := await(attemptCtx, send)
 	took := time.Since(started)
 	status, requestID := 0, ""
-	if response != nil {
-		status, requestID = response.StatusCode, response.Header.Get("opc-request-id")
+	if r.response != nil {
+		status, requestID = r.response.StatusCode, r.response.Header.Get("opc-request-id")
 	}
-	countRequest(o, status, err, took)
+	countRequest(o, status, r.err, took)
 	klog.FromContext(ctx).V(4).Info("Called OCI", "ociService", o.service, "operation", o.name, "resourceID", o.target,
 		"status", status, "opcRequestID", requestID, "duration", took)
-	return response, err
+	return r
+}
+
+// await runs send until it is done or ctx ends.
+//
+// The SDK waits for the end of its context too, but then reads a variable that its other goroutine may be writing
+// (common.Retry in retry.go: the response, an interface). So it gets a context that does not end, and only the HTTP request
+// gets ours, see dispatcher. Signing, which may ask for a token, goes on in the background; its request is then not sent.
+func await(ctx context.Context, send func(context.Context) outcome) outcome {
+	outcomes := make(chan outcome, 1)
+	go func() { outcomes <- send(withoutEnd(ctx)) }()
+	select {
+	case r := <-outcomes:
+		return r
+	case <-ctx.Done():
+	}
+	select {
+	case r := <-outcomes:
+		return r
+	default:
+		return outcome{err: ctx.Err()}
+	}
+}
+
+// requestContext is the key under which a context that does not end holds the one that it was made from.
+type requestContext struct{}
+
+func withoutEnd(ctx context.Context) context.Context {
+	return context.WithValue(context.WithoutCancel(ctx), requestContext{}, ctx)
+}
+
+// dispatcher sends the SDK's requests, each under the context that the call really has.
+type dispatcher struct{ client *http.Client }
+
+// Do implements common.HTTPRequestDispatcher.
+func (d dispatcher) Do(request *http.Request) (*http.Response, error) {
+	if ctx, ok := request.Context().Value(requestContext{}).(context.Context); ok {
+		if err := ctx.Err(); err != nil {
+			return nil, err // it took too long to sign
+		}
+		request = request.WithContext(ctx)
+	}
+	return d.client.Do(request)
 }
 
 // remember notes that this process created the resource: reads of it may still answer 404 for a while.

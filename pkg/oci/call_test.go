@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/oracle/oci-go-sdk/v65/common"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
@@ -86,6 +87,35 @@ func TestCallerEndsTheCall(t *testing.T) {
 			})
 		})
 	}
+}
+
+// stuck is a principal that waits for its token.
+type stuck struct {
+	common.ConfigurationProvider
+	release chan struct{}
+}
+
+func (p *stuck) credentials() (credentials, error) {
+	<-p.release
+	return credentials{testUser, testKey()}, nil
+}
+
+func TestCallerNeedNotWaitForTheToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		principal := &stuck{testPrincipal(t), make(chan struct{})}
+		c, wire := newTestClient(t, always(200, runningInstance), func(o *Options) { o.Provider = principal })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		started := time.Now()
+		if err := call(ctx, c, testCreate); !errors.Is(err, context.DeadlineExceeded) || time.Since(started) != time.Second {
+			t.Errorf("error %v after %v", err, time.Since(started))
+		}
+		close(principal.release)
+		synctest.Wait()
+		if wire.count() != 0 {
+			t.Error("the create that was given up was sent when the token came")
+		}
+	})
 }
 
 func TestRequestsAreSignedAndSaySo(t *testing.T) {

@@ -73,7 +73,7 @@ func networkTransport(config *tls.Config, proxy func(*http.Request) (*url.URL, e
 // (network load balancer, identity) fall back to the SDK's default of eight attempts.
 func newBaseClient(provider common.ConfigurationProvider, transport http.RoundTripper) common.BaseClient {
 	base := common.DefaultBaseClientWithSigner(requestSigner{provider})
-	base.HTTPClient = &http.Client{Transport: transport}
+	base.HTTPClient = dispatcher{&http.Client{Transport: transport}}
 	never := common.NoRetryPolicy()
 	base.Configuration.RetryPolicy = &never
 	base.Configuration.CircuitBreaker = nil
