@@ -4,7 +4,6 @@
 package ocisim_test
 
 import (
-	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -105,14 +104,6 @@ func TestSecurityGroupValidation(t *testing.T) {
 			}
 		})
 	}
-}
-
-func tags(n int) object {
-	o := object{}
-	for i := range n {
-		o[fmt.Sprint("key", i)] = "v"
-	}
-	return o
 }
 
 // TestDeleteGroupInUse is the answer that users report: 412, not 409, and the VNIC of a terminated instance counts
