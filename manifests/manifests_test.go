@@ -202,7 +202,7 @@ func TestLeastPrivilege(t *testing.T) {
 		"create coordination.k8s.io leases", "get coordination.k8s.io leases/cloud-controller-manager", "update coordination.k8s.io leases/cloud-controller-manager",
 		"create serviceaccounts",
 	}
-	for _, account := range []string{"cloud-controller-manager", "node-controller", "route-controller", "service-controller"} {
+	for _, account := range []string{"cloud-controller-manager", "node-controller", "service-controller"} {
 		wantNamespace = append(wantNamespace, "get serviceaccounts/"+account, tokenFor+account)
 	}
 	slices.Sort(wantCluster)

@@ -91,31 +91,27 @@ func (d *decoder) checkTogether() {
 
 func (d *decoder) checkPrincipal() {
 	doc := d.doc
-	if doc.UseInstancePrincipals && doc.UseWorkloadIdentity {
+	switch {
+	case doc.UseInstancePrincipals && doc.UseWorkloadIdentity:
 		d.problem(d.places["useWorkloadIdentity"], Problem{Severity: Error, Key: "useWorkloadIdentity",
 			Message: "excludes useInstancePrincipals: set one of the two"})
-	}
-	switch doc.Principal() {
-	case InstancePrincipal:
-		d.ignoredCredentials("useInstancePrincipals")
-		if doc.Auth.Region != "" {
-			d.problem(d.places["auth.region"], Problem{Key: "auth.region",
-				Message: "ignored because useInstancePrincipals is true: the region of the instance is used"})
-		}
-	case WorkloadIdentity:
-		d.ignoredCredentials("useWorkloadIdentity")
+		d.checkIgnored("useInstancePrincipals", userCredentials())
+	case doc.UseInstancePrincipals:
+		d.checkIgnored("useInstancePrincipals", append(userCredentials(), "auth.region"))
+	case doc.UseWorkloadIdentity:
+		d.checkIgnored("useWorkloadIdentity", userCredentials())
 		if doc.Auth.Region == "" {
 			d.require(Problem{Strict: true, Message: "required with useWorkloadIdentity"}, "auth.region")
 		}
-	case UserPrincipal:
+	default:
 		d.requireCredentials()
 	}
 }
 
-// ignoredCredentials warns about user credentials that another principal makes useless.
-func (d *decoder) ignoredCredentials(because string) {
+// checkIgnored warns about keys that another principal makes useless. A region alone does no harm: strict accepts it.
+func (d *decoder) checkIgnored(because string, keys []string) {
 	var ignored []string
-	for _, key := range userCredentials() {
+	for _, key := range keys {
 		if at, ok := d.places[key]; ok {
 			ignored = append(ignored, fmt.Sprintf("%s (line %d)", key, at.Line))
 		}
@@ -123,8 +119,10 @@ func (d *decoder) ignoredCredentials(because string) {
 	if len(ignored) == 0 {
 		return
 	}
-	d.problem(d.places["auth"], Problem{Key: "auth", Strict: true,
-		Message: fmt.Sprintf("user credentials are ignored because %s is true: remove %s", because, strings.Join(ignored, ", "))})
+	_, region := d.places["auth.region"]
+	onlyRegion := region && len(ignored) == 1 && slices.Contains(keys, "auth.region")
+	d.problem(d.places["auth"], Problem{Key: "auth", Strict: !onlyRegion,
+		Message: fmt.Sprintf("ignored because %s is true: %s", because, strings.Join(ignored, ", "))})
 }
 
 // requireCredentials reports what a user principal lacks. A file without any credential gets one message, not four.

@@ -93,6 +93,18 @@ func TestReadFileErrors(t *testing.T) {
 	}
 }
 
+func TestInlineBundle(t *testing.T) {
+	pem := certificate(t)
+	c, report := ReadFile(write(t, map[string]string{"cloud-provider.yaml": user + "caBundle: |\n  " + strings.ReplaceAll(strings.TrimSpace(pem), "\n", "\n  ") + "\n"}), true)
+	if len(report.Problems) > 0 || c.CABundle != pem {
+		t.Fatalf("%v\n%s", messages(report), c.CABundle)
+	}
+	var out bytes.Buffer
+	if err := Describe(&out, c); err != nil || !strings.Contains(out.String(), "caBundle: '[1 certificates]'") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
 func TestKeyFileOfAnotherPrincipalIsNotRead(t *testing.T) {
 	c, report := ReadFile(write(t, map[string]string{"cloud-provider.yaml": "useInstancePrincipals: true\nauth: {keyFile: k.pem}\n"}), false)
 	if report.Err() != nil || c.Auth.Key != "" {

@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/klog/v2"
 )
 
 func readTestdata(t *testing.T, name string) []byte {
@@ -172,6 +174,12 @@ func TestProblems(t *testing.T) {
 		}},
 		{"key that is no word", "[a, b]: c\n", []string{"f:1:1: error: want a word as key, got a list"}},
 		{"cluster id", "clusterId: \" a\"\n", []string{`f:1:12: error: clusterId: must not begin or end with blanks, got " a"`}},
+		{"blank in a key", "regionKey: p hx\n", []string{`f:1:12: error: regionKey: must not contain blanks, got "p hx"`}},
+		{"long cluster id", "clusterId: " + strings.Repeat("a", 257) + "\n", []string{"f:1:12: error: clusterId: want at most 256 characters, which is what fits into a tag; got 257"}},
+		{"CA of a wrong type", "caBundle: [a]\n", []string{"f:1:11: error: caBundle: want PEM certificates, got a list"}},
+		{"text that is no URL", "endpoints: {compute: \"http://a b\", identity: [a]}\n", []string{"f:1:22: error: endpoints.compute: not a URL", "f:1:46: error: endpoints.identity: want a URL, got a list"}},
+		{"long tag key", "tags: {fss: {freeform: {" + strings.Repeat("k", 101) + ": a}}}\n", []string{"f:1:25: warning: tags.fss.freeform: a tag's key has at most 100 characters, this one has 101"}},
+		{"list of lists", "loadBalancer: {securityLists: {ocid1.subnet.oc1.phx.aaaa: [x]}}\n", []string{"f:1:59: error: loadBalancer.securityLists.ocid1.subnet.oc1.phx.aaaa: want an OCID, got a list"}},
 		{"CA twice", "caFile: a\ncaBundle: b\n", []string{"f:1:1: error: caFile: excludes caBundle (line 8): set one of the two", "f:2:11: error: caBundle: want certificates in PEM form, found none"}},
 		{"key as path", "caFile: |\n  -----BEGIN CERTIFICATE-----\n", []string{"f:1:9: error: caFile: want the path of a file, not its content"}},
 		{"secret in a wrong place", "vcn: |\n  -----BEGIN MARKED\n", []string{"f:1:6: error: vcn: an OCID has no blanks, but there is one at position 11, got a text of 18 characters"}},
@@ -281,6 +289,21 @@ func TestReportErr(t *testing.T) {
 	}
 	if got := len(report.Strict().Errors()); got != 2 {
 		t.Errorf("%d errors under strict, want 2", got)
+	}
+}
+
+func TestReportLog(t *testing.T) {
+	_, report := Parse("f", []byte(user+"vcn: x\nvnc: y\n"))
+	var out strings.Builder
+	logger := funcr.New(func(_, args string) { out.WriteString(args + "\n") }, funcr.Options{})
+	report.Log(klog.NewContext(t.Context(), logger))
+	for _, want := range []string{"Cloud config is wrong", "f:7:6: error: vcn", "Cloud config needs attention", "f:8:1: warning: vnc"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if n := strings.Count(out.String(), "\n"); n != 2 {
+		t.Errorf("%d lines, want 2", n)
 	}
 }
 

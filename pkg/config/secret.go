@@ -31,9 +31,6 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// GoString implements fmt.GoStringer.
-func (s Secret) GoString() string { return s.String() }
-
 // MarshalText implements encoding.TextMarshaler, which encoding/json uses.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 

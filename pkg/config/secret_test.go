@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/klog/v2"
 	sigsyaml "sigs.k8s.io/yaml"
@@ -47,6 +48,8 @@ func TestSecretsStaySecret(t *testing.T) {
 		slog.New(slog.NewTextHandler(&out, nil)).Info("m", "v", v)
 		check(t, name+" slog", out.String())
 		check(t, name+" klog", throughKlog(t, v))
+		funcr.NewJSON(func(line string) { out.WriteString(line) }, funcr.Options{}).Info("m", "v", v)
+		check(t, name+" funcr", out.String())
 	}
 	var out bytes.Buffer
 	if err := Describe(&out, c); err != nil {
