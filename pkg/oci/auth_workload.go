@@ -34,8 +34,10 @@ func TokenFile(path string) TokenSource {
 	}
 }
 
-// GetToken and ServiceAccountToken are the names that the SDK has for asking.
-func (s TokenSource) GetToken() (string, error)            { return s() }
+// GetToken implements auth.TokenIssuer.
+func (s TokenSource) GetToken() (string, error) { return s() }
+
+// ServiceAccountToken implements auth.ServiceAccountTokenProvider.
 func (s TokenSource) ServiceAccountToken() (string, error) { return s() }
 
 // OKEWorkloadIdentity returns the principal of a workload in an enhanced OKE cluster: the cluster's proxymux endpoint gives

@@ -49,7 +49,7 @@ func invoke[T any](ctx context.Context, c *Client, o op, fn func(context.Context
 	}
 	var result T
 	err := c.perform(ctx, o, func(ctx context.Context) outcome {
-		r, response, err := fn(ctx)
+		r, response, err := fn(ctx) //nolint:bodyclose // the SDK has read and closed it
 		return outcome{response: response, err: err, take: func() { result = r }}
 	})
 	countOperation(o, err)
@@ -170,7 +170,7 @@ func (d dispatcher) Do(request *http.Request) (*http.Response, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err // it took too long to sign
 		}
-		request = request.WithContext(ctx)
+		request = request.WithContext(ctx) //nolint:contextcheck // it is inherited, by way of a value
 	}
 	return d.client.Do(request)
 }

@@ -22,6 +22,7 @@ import (
 // Service names an OCI service. The values are used as metric labels and as keys of Options.Endpoints.
 type Service string
 
+// The services that the cloud controller manager needs.
 const (
 	ServiceCompute             Service = "compute"
 	ServiceVirtualNetwork      Service = "virtualnetwork"

@@ -113,6 +113,7 @@ type IPv6 struct {
 // oci.oraclecloud.com/load-balancer-type.
 type BalancerKind string
 
+// The two kinds of balancers.
 const (
 	KindLB  BalancerKind = "lb"
 	KindNLB BalancerKind = "nlb"
@@ -262,6 +263,7 @@ type WorkRequest struct {
 // WorkRequestState is the state of a work request, the same for all services.
 type WorkRequestState string
 
+// The states of a work request; the last three are final.
 const (
 	WorkRequestAccepted   WorkRequestState = "ACCEPTED"
 	WorkRequestInProgress WorkRequestState = "IN_PROGRESS"
