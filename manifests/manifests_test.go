@@ -33,6 +33,8 @@ const (
 	dir      = "cloud-controller-manager"
 	old      = "../test/fixtures/v1.35" // the manifests of the existing implementation
 	image    = "ghcr.io/oracle/cloud-provider-oci"
+	app      = "oci-cloud-controller-manager"
+	role     = "system:cloud-controller-manager"
 	tokenFor = "create serviceaccounts/token/"
 )
 
@@ -62,19 +64,16 @@ func decode(t *testing.T, path string) []runtime.Object {
 	}
 }
 
-// only returns the single object of type T in a list.
-func only[T runtime.Object](t *testing.T, objects []runtime.Object) T {
+// named returns the object of type T with a name.
+func named[T runtime.Object](t *testing.T, objects []runtime.Object, name string) T {
 	t.Helper()
-	var found []T
 	for _, o := range objects {
-		if x, ok := o.(T); ok {
-			found = append(found, x)
+		if x, ok := o.(T); ok && o.(metav1.Object).GetName() == name {
+			return x
 		}
 	}
-	if len(found) != 1 {
-		t.Fatalf("want one %T, got %d", *new(T), len(found))
-	}
-	return found[0]
+	t.Fatalf("there is no %T %s", *new(T), name)
+	return *new(T)
 }
 
 func TestObjectsKeepTheirNames(t *testing.T) {
@@ -96,17 +95,17 @@ func TestObjectsKeepTheirNames(t *testing.T) {
 	}
 	// A binding's role cannot be changed in place, nor can a selector: kubectl apply would fail on an existing cluster.
 	oldObjects := append(decode(t, filepath.Join(old, "rbac.yaml")), decode(t, filepath.Join(old, "daemonset.yaml"))...)
-	if diff := cmp.Diff(only[*rbacv1.ClusterRoleBinding](t, oldObjects), only[*rbacv1.ClusterRoleBinding](t, objects)); diff != "" {
+	if diff := cmp.Diff(named[*rbacv1.ClusterRoleBinding](t, oldObjects, app), named[*rbacv1.ClusterRoleBinding](t, objects, app)); diff != "" {
 		t.Errorf("ClusterRoleBinding changed (-old +new)\n%s", diff)
 	}
-	if diff := cmp.Diff(only[*rbacv1.ClusterRole](t, oldObjects).ObjectMeta, only[*rbacv1.ClusterRole](t, objects).ObjectMeta); diff != "" {
+	if diff := cmp.Diff(named[*rbacv1.ClusterRole](t, oldObjects, role).ObjectMeta, named[*rbacv1.ClusterRole](t, objects, role).ObjectMeta); diff != "" {
 		t.Errorf("name or labels of the ClusterRole changed (-old +new)\n%s", diff)
 	}
 }
 
 func TestDaemonSetReplacesTheOldOne(t *testing.T) {
-	was := only[*appsv1.DaemonSet](t, decode(t, filepath.Join(old, "daemonset.yaml")))
-	is := only[*appsv1.DaemonSet](t, decode(t, filepath.Join(dir, "oci-cloud-controller-manager.yaml")))
+	was := named[*appsv1.DaemonSet](t, decode(t, filepath.Join(old, "daemonset.yaml")), app)
+	is := named[*appsv1.DaemonSet](t, decode(t, filepath.Join(dir, "oci-cloud-controller-manager.yaml")), app)
 	for what, pair := range map[string][2]any{
 		"metadata":        {was.ObjectMeta, is.ObjectMeta},
 		"selector":        {was.Spec.Selector, is.Spec.Selector},
@@ -146,7 +145,7 @@ func TestDaemonSetReplacesTheOldOne(t *testing.T) {
 }
 
 func TestDaemonSetIsHardened(t *testing.T) {
-	pod := only[*appsv1.DaemonSet](t, decode(t, filepath.Join(dir, "oci-cloud-controller-manager.yaml"))).Spec.Template.Spec
+	pod := named[*appsv1.DaemonSet](t, decode(t, filepath.Join(dir, "oci-cloud-controller-manager.yaml")), app).Spec.Template.Spec
 	if pod.PriorityClassName != "system-cluster-critical" {
 		t.Errorf("priority class is %q", pod.PriorityClassName)
 	}
@@ -188,8 +187,8 @@ func TestDaemonSetIsHardened(t *testing.T) {
 // TestLeastPrivilege holds the roles to what the framework's controllers (k8s.io/cloud-provider v0.37) and ours call.
 func TestLeastPrivilege(t *testing.T) {
 	objects := decode(t, filepath.Join(dir, "oci-cloud-controller-manager-rbac.yaml"))
-	cluster := permissions(only[*rbacv1.ClusterRole](t, objects).Rules)
-	inNamespace := permissions(only[*rbacv1.Role](t, objects).Rules)
+	cluster := permissions(named[*rbacv1.ClusterRole](t, objects, role).Rules)
+	inNamespace := permissions(named[*rbacv1.Role](t, objects, app).Rules)
 
 	wantCluster := []string{
 		"get nodes", "list nodes", "watch nodes", "update nodes", "patch nodes", "delete nodes", "patch nodes/status",
@@ -202,7 +201,7 @@ func TestLeastPrivilege(t *testing.T) {
 		"create coordination.k8s.io leases", "get coordination.k8s.io leases/cloud-controller-manager", "update coordination.k8s.io leases/cloud-controller-manager",
 		"create serviceaccounts",
 	}
-	for _, account := range []string{"cloud-controller-manager", "node-controller", "service-controller"} {
+	for _, account := range []string{"node-controller", "service-controller"} {
 		wantNamespace = append(wantNamespace, "get serviceaccounts/"+account, tokenFor+account)
 	}
 	slices.Sort(wantCluster)
@@ -212,6 +211,9 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 	if diff := cmp.Diff(wantNamespace, inNamespace); diff != "" {
 		t.Errorf("Role (-want +got)\n%s", diff)
+	}
+	if got := permissions(named[*rbacv1.ClusterRole](t, objects, app+":service-controller").Rules); !slices.Equal(got, []string{"patch services"}) {
+		t.Errorf("the account of the service controller gets %q", got)
 	}
 	for _, o := range objects {
 		binding, ok := o.(*rbacv1.RoleBinding)
