@@ -1,0 +1,236 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	framework "k8s.io/cloud-provider"
+	ccmconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/klog/v2"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+const (
+	// metadataTimeout bounds the wait for instance metadata, which may come up later than this process.
+	metadataTimeout = 5 * time.Minute
+	// identityTimeout bounds the wait for the API server to tell the cluster's identity.
+	identityTimeout = 2 * time.Minute
+)
+
+// initializeCloud is called by the framework with its configuration. It has no way to return an error.
+func (p *process) initializeCloud(c *ccmconfig.CompletedConfig) framework.Interface {
+	provider, err := p.newProvider(c)
+	if err != nil {
+		klog.ErrorS(err, "Could not start")
+		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+	}
+	p.provider = provider
+	return provider
+}
+
+// newProvider wires everything together.
+func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Provider, error) {
+	setLogFields(config.LogFields(os.Environ()))
+	ctx := klog.NewContext(p.context, klog.Background())
+	for _, flag := range p.ignored {
+		klog.FromContext(ctx).Info("Flag without effect", "flag", flag)
+	}
+	if err := p.completeConfig(ctx); err != nil {
+		return nil, err
+	}
+	notices := p.configNotices(ctx)
+	identityCtx, cancel := context.WithTimeout(ctx, identityTimeout)
+	defer cancel()
+	clusterID, more, err := cloudprovider.ClusterIdentity(identityCtx, c.Client, p.config.ClusterID)
+	if err != nil {
+		return nil, err
+	}
+	client, err := newClient(p.config, clusterID)
+	if err != nil {
+		return nil, err
+	}
+	klog.FromContext(ctx).Info("Connecting to OCI", "principal", string(p.config.Principal()), "region", p.config.Auth.Region,
+		"compartment", p.config.Compartment, "cluster", clusterID)
+
+	election := c.ComponentConfig.Generic.LeaderElection
+	p.leadership = &leadership{enabled: election.LeaderElect, namespace: election.ResourceNamespace, name: election.ResourceName, client: c.Client}
+	instances := inventory.New(inventory.Config{
+		CompartmentID: p.config.Compartment,
+		VCNID:         p.config.VCN,
+		SubnetID:      p.config.LoadBalancer.Subnet1,
+	}, client.Compute(), client.Network())
+	o := cloudprovider.Options{
+		Inventory:       instances,
+		CompartmentID:   p.config.Compartment,
+		IPv6SingleStack: p.config.Environment.IPv6Only(),
+		NewNodeGrace:    p.flags.newNodeGrace,
+		ServiceResync:   p.flags.serviceResync,
+		Process:         processObject(election.ResourceNamespace, election.ResourceName),
+		Notices:         append(notices, more...),
+		Leading:         p.leadership.began,
+	}
+	if !p.config.LoadBalancer.Disabled {
+		o.NewBalancers = func(s *cloudprovider.ServiceSupport) cloudprovider.Balancers {
+			return newBalancers(p.config, clusterID, client, instances, s)
+		}
+	}
+	return cloudprovider.New(o), nil
+}
+
+// completeConfig asks instance metadata for what the config leaves out, and checks that all is there now.
+func (p *process) completeConfig(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
+	defer cancel()
+	if err := config.Complete(ctx, p.config, config.NewMetadataClient(p.config.Environment.MetadataBaseURL)); err != nil {
+		return fmt.Errorf("complete the cloud config: %w", err)
+	}
+	report := config.Validate(p.config)
+	p.report = p.report.Merge(report)
+	if err := report.Err(); err != nil {
+		return fmt.Errorf("cloud config: %w", err)
+	}
+	return nil
+}
+
+// configNotices tells what is questionable in the cloud config: in the log, as a metric, and as events.
+func (p *process) configNotices(ctx context.Context) []cloudprovider.Notice {
+	p.report.Log(ctx)
+	warnings := p.report.Warnings()
+	cloudprovider.SetConfigWarnings(len(warnings))
+	var notices []cloudprovider.Notice
+	for _, w := range warnings {
+		notices = append(notices, cloudprovider.Notice{Reason: "ConfigWarning", Message: w.Error()})
+	}
+	return notices
+}
+
+// processObject is the object of events about the process: the lease, which every installation has, whatever else its
+// manifest is made of.
+func processObject(namespace, name string) *v1.ObjectReference {
+	return &v1.ObjectReference{APIVersion: "coordination.k8s.io/v1", Kind: "Lease", Namespace: namespace, Name: name}
+}
+
+// newBalancers makes the part that looks after load balancers.
+func newBalancers(c *config.Config, clusterID string, client *oci.Client, instances *inventory.Inventory, s *cloudprovider.ServiceSupport) *loadbalancer.Manager {
+	return loadbalancer.New(loadbalancer.Config{
+		ClusterID:         clusterID,
+		CompartmentID:     c.Compartment,
+		Subnet1:           c.LoadBalancer.Subnet1,
+		Subnet2:           c.LoadBalancer.Subnet2,
+		DisplayNamePrefix: c.Environment.LoadBalancerPrefix,
+		Tags:              oci.Tags(c.Tags.LoadBalancer),
+		OperationTimeout:  cloudprovider.OperationTimeout,
+	}, loadbalancer.Deps{
+		LB:         client.LoadBalancers(),
+		NLB:        client.NetworkLoadBalancers(),
+		Subnets:    client.Network(),
+		PublicIPs:  client.Network(),
+		Events:     s.Event,
+		Records:    s,
+		Conditions: s,
+		Fresh:      s.Fresh,
+		Nodes:      s.Nodes,
+		Gone:       instances.Terminated,
+	})
+}
+
+// newClient connects to the OCI API. It makes no call.
+func newClient(c *config.Config, clusterID string) (*oci.Client, error) {
+	principal, err := newPrincipal(c)
+	if err != nil {
+		return nil, err
+	}
+	limit := func(l config.Limit) oci.RateLimit { return oci.RateLimit{QPS: l.QPS, Burst: l.Burst} }
+	endpoints := map[oci.Service]string{}
+	for service, endpoint := range c.Endpoints {
+		endpoints[oci.Service(service)] = endpoint
+	}
+	return oci.New(oci.Options{
+		Provider:    principal,
+		Region:      c.Auth.Region,
+		RealmDomain: c.Realm.Domain,
+		Endpoints:   endpoints,
+		CABundle:    []byte(c.CABundle),
+		Limits: oci.RateLimits{
+			Read:     limit(c.RateLimiter.Read()),
+			Write:    limit(c.RateLimiter.Write()),
+			Disabled: c.RateLimiter.Disabled,
+		},
+		ClusterID: clusterID,
+	})
+}
+
+// newPrincipal makes the principal that the config asks for.
+func newPrincipal(c *config.Config) (oci.Principal, error) {
+	switch c.Principal() {
+	case config.InstancePrincipal:
+		return instancePrincipal(c)
+	case config.WorkloadIdentity:
+		return workloadIdentity(c)
+	default:
+		return oci.UserPrincipal(oci.UserCredentials{
+			Tenancy:     c.Auth.Tenancy,
+			User:        c.Auth.User,
+			Region:      c.Auth.Region,
+			Fingerprint: c.Auth.Fingerprint,
+			PrivateKey:  string(c.Auth.Key),
+			Passphrase:  string(c.Auth.Passphrase),
+		})
+	}
+}
+
+func instancePrincipal(c *config.Config) (oci.Principal, error) {
+	return oci.InstancePrincipal(oci.InstancePrincipalOptions{
+		Region:      c.Auth.Region,
+		MetadataURL: c.Environment.MetadataBaseURL,
+		RealmDomain: c.Realm.Domain,
+		CABundle:    []byte(c.CABundle),
+	})
+}
+
+func workloadIdentity(c *config.Config) (oci.Principal, error) {
+	e := c.Environment.WorkloadIdentity
+	settings := oci.TokenExchangeSettings{
+		DomainURL:          e.DomainURL,
+		ResourceType:       e.ResourceType,
+		ClientID:           e.ClientID,
+		ClientSecret:       string(e.ClientSecret),
+		RequestedTokenType: e.RequestedTokenType,
+		SubjectTokenType:   e.SubjectTokenType,
+		RPSTExp:            e.RPSTExpiration,
+		PublicKey:          e.PublicKey,
+		Region:             c.Auth.Region,
+		Token:              oci.TokenFile(e.TokenPath),
+	}
+	if e.UseInstancePrincipal {
+		instance, err := instancePrincipal(c)
+		if err != nil {
+			return nil, err
+		}
+		settings.Instance = instance
+	}
+	return oci.TokenExchange(settings)
+}
+
+// setLogFields adds static fields to every log line.
+func setLogFields(fields map[string]string) {
+	if len(fields) == 0 {
+		return
+	}
+	var pairs []any
+	for name, value := range fields {
+		pairs = append(pairs, name, value)
+	}
+	klog.SetLoggerWithOptions(klog.Background().WithValues(pairs...), klog.ContextualLogger(true))
+}
