@@ -54,13 +54,13 @@ POST   /tokens/expire            end every security token now
 // admin is the admin API. Faults and denials that were made in process do not show here.
 type admin struct {
 	server  *Server
-	faults  *ledger[ocisim.Fault]
+	faults  *ledger[faultRequest]
 	denials *ledger[ocisim.Policy]
 	changes *broadcast
 }
 
 func (s *Server) adminHandler() http.Handler {
-	a := &admin{server: s, faults: newLedger[ocisim.Fault](), denials: newLedger[ocisim.Policy](), changes: s.changes}
+	a := &admin{server: s, faults: newLedger[faultRequest](), denials: newLedger[ocisim.Policy](), changes: s.changes}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, adminIndex) })
 	mux.HandleFunc("GET /state", a.state)
@@ -143,6 +143,9 @@ func (d *duration) UnmarshalJSON(text []byte) error {
 	*d = duration(parsed)
 	return nil
 }
+
+// MarshalJSON implements json.Marshaler.
+func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
 // ledger numbers things that can be taken back.
 type ledger[T any] struct {

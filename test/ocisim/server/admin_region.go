@@ -114,7 +114,7 @@ func (a *admin) addFault(w http.ResponseWriter, r *http.Request) {
 		adminError(w, http.StatusBadRequest, err)
 		return
 	}
-	writeJSON(w, http.StatusCreated, a.faults.add(fault, a.server.region.Fault(fault)))
+	writeJSON(w, http.StatusCreated, a.faults.add(request, a.server.region.Fault(fault)))
 }
 
 func (a *admin) addDenial(w http.ResponseWriter, r *http.Request) {

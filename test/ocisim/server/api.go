@@ -33,6 +33,8 @@ func (s *Server) apiServer(identity *identity) *http.Server {
 		record:     s.edge.record,
 	})
 	server.TLSConfig = s.ca.tlsConfig("h2", "http/1.1")
+	server.ConnContext = s.hooks.connections.context
+	server.ConnState = s.hooks.connections.state
 	return server
 }
 
@@ -67,7 +69,7 @@ func (a *api) token(w http.ResponseWriter, r *http.Request, kind string, answer 
 
 // call passes a request to the region, in its turn where a Stop wants turns.
 func (a *api) call(w http.ResponseWriter, r *http.Request) {
-	if freezing, _ := a.hooks.freezing(); freezing {
+	if a.hooks.freezing() {
 		// The end of a client is only noticed once its request has been read.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {

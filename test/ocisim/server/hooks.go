@@ -22,7 +22,8 @@ type StopRule struct {
 	Writes     bool     `json:"writes,omitempty"`     // only calls that change something
 
 	// Freeze lets the region take one call after the other while the rule is in force, so that none is applied
-	// behind the held one. With it a test can end a client with many threads exactly after its n-th call.
+	// behind the held one. With it a test can end a client with many threads exactly after its n-th call. The rule
+	// has to be made before the client makes calls.
 	Freeze bool `json:"freeze,omitempty"`
 }
 
@@ -86,22 +87,24 @@ func (s *Stop) Status() StopStatus {
 // Release lets the held call be answered. It may be called at any time, and again.
 func (s *Stop) Release() { s.hooks.end(s, false) }
 
-// Discard is Release, except that calls that Freeze kept waiting are dropped unapplied: their client was killed before
-// they could have reached the cloud.
+// Discard is Release for a client that was killed meanwhile: what it had sent but Freeze kept waiting, or what still
+// stands in a buffer, is not applied. All connections to the API are cut for that; other clients connect again.
 func (s *Stop) Discard() { s.hooks.end(s, true) }
 
 // hooks keeps the stops in force.
 type hooks struct {
-	turn chan struct{} // taken by the one call that the region handles while a stop freezes
+	turn        chan struct{} // taken by the one call that the region handles while a stop freezes
+	connections *connections
 
-	mu       sync.Mutex
-	lastID   int
-	stops    []*Stop
-	discards int // number of stops that ended with Discard
-	closed   bool
+	mu     sync.Mutex
+	lastID int
+	stops  []*Stop
+	closed bool
 }
 
-func newHooks() *hooks { return &hooks{turn: make(chan struct{}, 1)} }
+func newHooks() *hooks {
+	return &hooks{turn: make(chan struct{}, 1), connections: newConnections()}
+}
 
 func (h *hooks) add(rule StopRule) (*Stop, error) {
 	if rule.N < 1 {
@@ -150,7 +153,7 @@ func (h *hooks) end(s *Stop, discard bool) {
 		close(s.holding)
 	}
 	if discard {
-		h.discards++
+		h.connections.cut()
 	}
 	s.status.State = StopReleased
 	close(s.released)
@@ -167,24 +170,18 @@ func (h *hooks) close() {
 	}
 }
 
-// freezing tells whether calls have to take turns, and counts the discards so far.
-func (h *hooks) freezing() (bool, int) {
+// freezing tells whether calls have to take turns.
+func (h *hooks) freezing() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, s := range h.stops {
-		if s.rule.Freeze {
-			return true, h.discards
-		}
-	}
-	return false, h.discards
+	return slices.ContainsFunc(h.stops, func(s *Stop) bool { return s.rule.Freeze })
 }
 
 // enter waits for the turn of a call where calls take turns. It returns what to do when the call is answered, and false
-// when the call must be dropped: its client is gone, or a stop that it waited for was discarded.
+// when the call must be dropped because its client is gone.
 func (h *hooks) enter(ctx context.Context) (leave func(), ok bool) {
-	freezing, before := h.freezing()
-	if !freezing {
-		return func() {}, true
+	if !h.freezing() {
+		return func() {}, h.connections.alive(ctx)
 	}
 	select {
 	case h.turn <- struct{}{}:
@@ -192,7 +189,7 @@ func (h *hooks) enter(ctx context.Context) (leave func(), ok bool) {
 		return nil, false
 	}
 	leave = func() { <-h.turn }
-	if _, after := h.freezing(); after != before || ctx.Err() != nil {
+	if !h.connections.alive(ctx) {
 		leave()
 		return nil, false
 	}

@@ -86,8 +86,8 @@ func TestFreezeKeepsOthersFromBeingApplied(t *testing.T) {
 	kill()
 	wg.Wait()
 	stop.Discard()
-	// The frozen calls are dropped; the next call is a new one.
-	response, body := do(t, c, signed(t, u, http.MethodGet, domainsURL(s, s.URL()), nil))
+	// The frozen calls are dropped; the next call is that of a new process.
+	response, body := do(t, client(t, s, false), signed(t, u, http.MethodGet, domainsURL(s, s.URL()), nil))
 	want(t, response, body, http.StatusOK, "AD-1")
 	if got := len(s.Region().Calls()); got != n+1 {
 		t.Errorf("%d calls were applied, want exactly %d before the kill and one after", got, n)

@@ -192,6 +192,9 @@ func (s *Server) Close() {
 			s.proxy.close()
 		}
 		s.wg.Wait()
+		if s.tokens != nil {
+			s.tokens.expire()
+		}
 		if s.ownDir {
 			if err := os.RemoveAll(s.dir); err != nil {
 				s.log.Error(err, "State directory not removed", "dir", s.dir)

@@ -227,7 +227,7 @@ func TestFaultsOverTheAPI(t *testing.T) {
 			t.Errorf("call %d: got %d %s, want %d", i+1, got, body, status)
 		}
 	}
-	if list := f.post(t, http.MethodGet, "/faults", "", http.StatusOK); !strings.Contains(list, `"status":429`) {
+	if list := f.post(t, http.MethodGet, "/faults", "", http.StatusOK); !strings.Contains(list, `"status":429`) || !strings.Contains(list, `"retryAfter":"3s"`) {
 		t.Errorf("faults in force: %s", list)
 	}
 	f.post(t, http.MethodDelete, "/faults/"+fault.ID, "", http.StatusNoContent)
