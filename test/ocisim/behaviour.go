@@ -44,6 +44,13 @@ type Behaviour struct {
 	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
 }
 
+// SetBehaviour changes entries of the table while the region is in use.
+func (r *Region) SetBehaviour(change func(*Behaviour)) {
+	cl := r.lock()
+	defer r.mu.Unlock()
+	change(cl.behaviour)
+}
+
 // Situation names something whose exact answer is not established.
 type Situation string
 

@@ -4,9 +4,12 @@
 package ocisim_test
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,5 +192,41 @@ func TestReset(t *testing.T) {
 	}
 	if calls := f.region.Calls(); len(calls) != 1 {
 		t.Errorf("%d calls in the log, want the one after the reset", len(calls))
+	}
+}
+
+// TestConcurrentUse lets several callers, observers and the test itself work at once; each create happens once.
+func TestConcurrentUse(t *testing.T) {
+	f := newFixture(t, ocisim.Options{PageSize: 3, EventualReads: 1})
+	var observed atomic.Int64
+	f.region.OnCall(func(ocisim.Call) { observed.Add(1) })
+	const callers, rounds = 6, 20
+	var wg sync.WaitGroup
+	for n := range callers {
+		wg.Go(func() {
+			for i := range rounds {
+				body := object{"compartmentId": f.compartment, "vcnId": f.vcn, "displayName": "group"}
+				token := fmt.Sprintf("%d-%d", n, i)
+				first := f.post(api+"/networkSecurityGroups", body, "opc-retry-token", token)
+				again := f.post(api+"/networkSecurityGroups", body, "opc-retry-token", token)
+				if first.status != http.StatusOK || string(first.body) != string(again.body) {
+					t.Errorf("token %s: %s and %s", token, first.body, again.body)
+				}
+				f.get(api + "/networkSecurityGroups?compartmentId=" + f.compartment)
+				f.region.Snapshot()
+			}
+		})
+	}
+	for range rounds {
+		f.region.Advance(time.Second)
+		f.region.Calls()
+		f.region.Counts()
+	}
+	wg.Wait()
+	if n := len(f.region.SecurityGroups()); n != callers*rounds {
+		t.Errorf("%d groups, want %d", n, callers*rounds)
+	}
+	if n := observed.Load(); n != callers*rounds*3 {
+		t.Errorf("%d calls observed, want %d", n, callers*rounds*3)
 	}
 }

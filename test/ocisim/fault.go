@@ -21,10 +21,11 @@ const (
 // Fault is something that goes wrong with matching calls. Empty conditions match everything. Several effects may be
 // combined; several faults may strike one call.
 type Fault struct {
-	Operation string          `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "*"
-	Principal string          `json:"principal,omitempty"` // Principal.ID
-	Resource  string          `json:"resource,omitempty"`  // OCID in the path or the query
-	Match     func(Call) bool `json:"-"`
+	Operation string `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "*"
+	Principal string `json:"principal,omitempty"` // Principal.ID
+	Resource  string `json:"resource,omitempty"`  // OCID in the path or the query
+	// Match is a further condition. It runs with the region's lock held and must not use the region.
+	Match func(Call) bool `json:"-"`
 
 	Nth    int     `json:"nth,omitempty"`    // first matching call that is struck, from 1; 0 is the first
 	Times  int     `json:"times,omitempty"`  // calls struck from there on; 0 is every one, or one if Nth is set

@@ -86,8 +86,12 @@ func TestRulings(t *testing.T) {
 	f := newFixture(t, ocisim.Options{Behaviour: behaviour})
 	uri := api + "/securityLists/" + f.region.AddSecurityList(ocisim.SecurityList{Name: "rules"})
 	f.put(uri, two).wantError(http.StatusBadRequest, "LimitExceeded")
-	behaviour.Rulings[ocisim.TooManySecurityListRules] = ocisim.Ruling{Status: 409, Code: "Conflict", Message: "%s %s %d"}
+	f.region.SetBehaviour(func(b *ocisim.Behaviour) {
+		b.Rulings[ocisim.TooManySecurityListRules] = ocisim.Ruling{Status: 409, Code: "Conflict", Message: "%s %s %d"}
+	})
 	f.put(uri, two).wantError(http.StatusConflict, "Conflict")
-	behaviour.Rulings[ocisim.TooManySecurityListRules] = ocisim.Ruling{Allow: true}
+	f.region.SetBehaviour(func(b *ocisim.Behaviour) {
+		b.Rulings[ocisim.TooManySecurityListRules] = ocisim.Ruling{Allow: true}
+	})
 	f.put(uri, two).want(http.StatusOK)
 }

@@ -92,9 +92,10 @@ func (s Signature) Verify(req SignedRequest, key *rsa.PublicKey, now time.Time, 
 		signed[name] = true
 	}
 	for _, name := range required {
-		if !signed[name] && !(name == "date" && signed["x-date"]) {
-			return fmt.Errorf("%w: header %s is not signed", ErrSignature, name)
+		if signed[name] || (name == "date" && signed["x-date"]) {
+			continue
 		}
+		return fmt.Errorf("%w: header %s is not signed", ErrSignature, name)
 	}
 	if err := checkDate(req.Header, signed["x-date"], now); err != nil {
 		return err

@@ -15,18 +15,16 @@ import (
 
 const unauthenticated = "The required information to complete authentication was not provided or was incorrect."
 
-func TestSignatures(t *testing.T) {
-	f := newFixture(t, ocisim.Options{Signatures: true})
-	good := f.as(f.region, "alice")
-	group := object{"compartmentId": f.compartment, "vcnId": f.vcn}
-	withBody := []string{"date", "(request-target)", "host", "content-length", "content-type", "x-content-sha256"}
+type signatureTest struct {
+	name   string
+	post   bool
+	change func(c *client)
+	ok     bool
+}
 
-	tests := []struct {
-		name   string
-		post   bool
-		change func(c *client)
-		ok     bool
-	}{
+func signatureTests() []signatureTest {
+	withBody := []string{"date", "(request-target)", "host", "content-length", "content-type", "x-content-sha256"}
+	return []signatureTest{
 		{name: "get", ok: true},
 		{name: "post", post: true, ok: true},
 		{name: "another order of headers", post: true, ok: true, change: func(c *client) {
@@ -79,7 +77,13 @@ func TestSignatures(t *testing.T) {
 			c.tamper = func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }
 		}},
 	}
-	for _, test := range tests {
+}
+
+func TestSignatures(t *testing.T) {
+	f := newFixture(t, ocisim.Options{Signatures: true})
+	good := f.as(f.region, "alice")
+	group := object{"compartmentId": f.compartment, "vcnId": f.vcn}
+	for _, test := range signatureTests() {
 		t.Run(test.name, func(t *testing.T) {
 			c := *good
 			c.t = t
