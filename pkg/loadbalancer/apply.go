@@ -186,7 +186,7 @@ func (a *applier) run(ctx context.Context, step Step) bool {
 	case step.Action == UpdateTags:
 		// Without marks the balancer is found by its OCID and name.
 		a.op.log.Error(err, "Could not mark the balancer", "balancer", a.current.ID)
-		a.op.warnings.warn(ReasonNoMarks, fmt.Sprintf("the tags %s and %s, which say whose the balancer is, could not be set; it is found by its display name, do not change that", TagCluster, TagOwner))
+		a.op.warnings = append(a.op.warnings, noMarks("they could not be set"))
 		return true
 	default:
 		a.errs = append(a.errs, stepError{step, err})

@@ -39,7 +39,7 @@ func (op *operation) create(ctx context.Context, settings Settings, problems Pro
 	}
 	token := op.createToken(model)
 	if at := op.settled(token, since); !at.IsZero() {
-		return nil, nil, pendingUntil("proof that an earlier create made no balancer", at)
+		return nil, nil, op.settling(at)
 	}
 	work, id, err := op.sendCreate(ctx, model, token)
 	if err != nil {
@@ -92,6 +92,18 @@ func (op *operation) settled(token string, since time.Time) time.Time {
 	return time.Time{}
 }
 
+// settling looks into the lists now and then until the given time: a balancer that shows up ends the wait.
+func (op *operation) settling(at time.Time) *Pending {
+	return pendingUntil("proof that an earlier create made no balancer", earlier(at, time.Now().Add(lastPoll)))
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // sendCreate sends the create, with the marks unless the limit of tags does not allow them.
 func (op *operation) sendCreate(ctx context.Context, model *Model, token string) (work, id string, err error) {
 	cloud := op.m.clouds[model.Kind]
@@ -111,7 +123,7 @@ func (op *operation) sendCreate(ctx context.Context, model *Model, token string)
 		body.Freeform = maps.Clone(model.Tags.Freeform)
 		if again := send(); again == nil {
 			err = nil
-			op.warn(ReasonNoMarks, fmt.Sprintf("the balancer could be created only without the tags %s and %s, which say whose it is: its other tags leave no room; it is found by its display name, do not change that", TagCluster, TagOwner))
+			op.warnings = append(op.warnings, noMarks("its other tags leave no room"))
 		}
 	}
 	op.m.lists.invalidate(place{model.Kind, model.CompartmentID})
@@ -134,7 +146,7 @@ func (op *operation) createRefused(kind oci.BalancerKind, err error) error {
 		// case there is one that has not shown up yet.
 		op.mem.burnt++
 		op.mem.create.at = time.Now()
-		return pendingUntil("proof that an earlier create made no balancer", op.mem.create.at.Add(op.m.cfg.AbsenceSettle))
+		return op.settling(op.mem.create.at.Add(op.m.cfg.AbsenceSettle))
 	case errors.Is(err, oci.ErrLimitExceeded):
 		op.mem.create.known = true
 		return op.slowly(op.tell(explain(creating, kind, err)), ReasonLimitExceeded)

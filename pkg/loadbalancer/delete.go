@@ -91,7 +91,7 @@ func (op *operation) delete(ctx context.Context) error {
 			return nil
 		}
 		// A create may still bring a balancer to light.
-		if err := sleep(ctx, time.Until(at)); err != nil {
+		if err := sleep(ctx, time.Until(earlier(at, time.Now().Add(lastPoll)))); err != nil {
 			return fmt.Errorf("delete the balancer of Service %s: %w", serviceKey(op.svc), err)
 		}
 	}

@@ -24,9 +24,30 @@ func Diff(have *oci.Balancer, want *Model, last Applied, marks map[string]string
 	d.size()
 	problems = append(problems, d.nsgs()...)
 	if len(d.plan) > 0 && !hasTags(have, marks) {
-		d.plan.add(Step{Action: UpdateTags, Want: -1})
+		problems = append(problems, d.mark(marks)...)
 	}
 	return d.plan, problems
+}
+
+// mark puts the marks before everything else: who is interrupted after that finds nothing else to do, and marks are never
+// written alone.
+func (d *differ) mark(marks map[string]string) Problems {
+	if overTagLimit(oci.Tags{Freeform: withTags(d.have.Freeform, marks), Defined: d.have.Defined}) {
+		return Problems{noMarks("its other tags leave no room")}
+	}
+	for i := range d.plan {
+		for j := range d.plan[i].After {
+			d.plan[i].After[j]++
+		}
+	}
+	d.plan = slices.Insert(d.plan, 0, Step{Action: UpdateTags, Want: -1})
+	return nil
+}
+
+// noMarks is the warning about a balancer of ours that does not say so.
+func noMarks(why string) Problem {
+	return Problem{Reason: ReasonNoMarks, Message: fmt.Sprintf(
+		"the balancer is without the tags %s and %s, which say whose it is: %s; it is found by its display name, do not change that", TagCluster, TagOwner, why)}
 }
 
 // DiffBackends is the part of Diff that a change of nodes needs: backends of backend sets that exist.

@@ -96,7 +96,12 @@ func (op *operation) refuseProblems(problems Problems) error {
 func (op *operation) wait(ctx context.Context, cloud Cloud, workRequestID string) (oci.WorkRequest, error) {
 	waitCtx, cancel := context.WithDeadlineCause(ctx, op.holdUntil, errHeld)
 	defer cancel()
-	return cloud.Wait(waitCtx, workRequestID)
+	done, err := cloud.Wait(waitCtx, workRequestID)
+	var failed *oci.WorkRequestError
+	if err != nil && !errors.As(err, &failed) && waitCtx.Err() != nil {
+		return done, context.Cause(waitCtx)
+	}
+	return done, err
 }
 
 // call returns a context for one write: a service that is busy must not hold the caller for minutes.

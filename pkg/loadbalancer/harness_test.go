@@ -1,0 +1,609 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer_test
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/oracle/oci-go-sdk/v65/common"
+	lbsdk "github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	nlbsdk "github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+)
+
+const (
+	prefixLB     = "service.beta.kubernetes.io/oci-load-balancer-"
+	prefixCommon = "oci.oraclecloud.com/"
+	prefixNLB    = "oci-network-load-balancer.oraclecloud.com/"
+	clusterID    = "cluster-1"
+	finalizer    = "service.kubernetes.io/load-balancer-cleanup"
+)
+
+var signingKey = sync.OnceValue(func() string {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
+})
+
+// rig is a simulated region, a cluster with Services and nodes, and a manager between them.
+type rig struct {
+	*testing.T
+	region *ocisim.Region
+
+	compartment, other                     string
+	public, private, dual, adFirst, adNext string
+	groups                                 []string
+
+	cluster  *cluster
+	nodesNow []*v1.Node // what the manager's Nodes returns, if not nil
+	cfg      loadbalancer.Config
+	m        *loadbalancer.Manager
+}
+
+// simulate runs a test on virtual time.
+func simulate(t *testing.T, o ocisim.Options, test func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { test(newRig(t, o)) })
+}
+
+// onBothKinds runs a test for load balancers and for network load balancers.
+func onBothKinds(t *testing.T, o ocisim.Options, test func(r *rig, kind oci.BalancerKind)) {
+	t.Helper()
+	for _, kind := range []oci.BalancerKind{oci.KindLB, oci.KindNLB} {
+		t.Run(string(kind), func(t *testing.T) {
+			simulate(t, o, func(r *rig) { test(r, kind) })
+		})
+	}
+}
+
+func newRig(t *testing.T, o ocisim.Options) *rig {
+	t.Helper()
+	region := ocisim.New(o)
+	r := &rig{T: t, region: region}
+	r.compartment = region.AddCompartment(ocisim.Compartment{Name: "cluster"})
+	r.other = region.AddCompartment(ocisim.Compartment{Name: "other"})
+	vcn := region.AddVCN(ocisim.VCN{Compartment: r.compartment, IPv6CIDRs: []string{"fd00:10::/56"}})
+	ads := region.Options().AvailabilityDomains
+	r.public = region.AddSubnet(ocisim.Subnet{VCN: vcn, Name: "public", CIDR: "10.0.0.0/24"})
+	r.private = region.AddSubnet(ocisim.Subnet{VCN: vcn, Name: "private", CIDR: "10.0.1.0/24", Private: true})
+	r.dual = region.AddSubnet(ocisim.Subnet{VCN: vcn, Name: "dual", CIDR: "10.0.2.0/24", IPv6CIDR: "fd00:10::/64"})
+	r.adFirst = region.AddSubnet(ocisim.Subnet{VCN: vcn, Name: "ad1", CIDR: "10.0.3.0/24", AvailabilityDomain: ads[0]})
+	r.adNext = region.AddSubnet(ocisim.Subnet{VCN: vcn, Name: "ad2", CIDR: "10.0.4.0/24", AvailabilityDomain: ads[1]})
+	for i := range 6 {
+		r.groups = append(r.groups, region.AddSecurityGroup(ocisim.SecurityGroup{VCN: vcn, Name: fmt.Sprintf("group-%d", i)}))
+	}
+	r.cluster = &cluster{t: t, services: map[types.UID]*v1.Service{}}
+	r.cfg = loadbalancer.Config{ClusterID: clusterID, CompartmentID: r.compartment, Subnet1: r.public}
+	r.restart()
+	return r
+}
+
+// restart replaces the manager by a new process's. What the old one was doing goes on until its context ends.
+func (r *rig) restart() { r.m = r.newManager(r.region.Transport()) }
+
+// newManager returns a manager of a process of its own.
+func (r *rig) newManager(transport http.RoundTripper) *loadbalancer.Manager {
+	r.Helper()
+	client := r.connect(transport)
+	var nodes func(context.Context) ([]*v1.Node, error)
+	if r.nodesNow != nil {
+		nodes = func(context.Context) ([]*v1.Node, error) { return r.nodesNow, nil }
+	}
+	return loadbalancer.New(r.cfg, loadbalancer.Deps{
+		Nodes:      nodes,
+		LB:         client.LoadBalancers(),
+		NLB:        client.NetworkLoadBalancers(),
+		Subnets:    client.Network(),
+		PublicIPs:  client.Network(),
+		Events:     r.cluster.event,
+		Records:    r.cluster,
+		Conditions: r.cluster,
+		Fresh:      r.cluster.fresh,
+		Gone:       r.gone,
+	})
+}
+
+func (r *rig) connect(transport http.RoundTripper) *oci.Client {
+	r.Helper()
+	principal, err := oci.UserPrincipal(oci.UserCredentials{
+		Tenancy: r.region.Options().Tenancy, User: "ocid1.user.oc1..ccm", Region: r.region.Options().Region,
+		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: signingKey(),
+	})
+	if err != nil {
+		r.Fatal(err)
+	}
+	client, err := oci.New(oci.Options{Provider: principal, Transport: transport, Limits: oci.RateLimits{Disabled: true}})
+	if err != nil {
+		r.Fatal(err)
+	}
+	return client
+}
+
+// gone knows instances that the region shows as terminated.
+func (r *rig) gone(id string) bool {
+	i, ok := r.region.Instance(id)
+	return ok && i.LifecycleState == "TERMINATED"
+}
+
+// node adds an instance and returns its Node.
+func (r *rig) node(name string) *v1.Node {
+	r.Helper()
+	id := r.region.AddInstance(ocisim.Instance{
+		Compartment: r.compartment, Name: name,
+		VNIC: ocisim.VNIC{Subnet: "dual", IPv6: []string{ocisim.Auto}},
+	})
+	vnic := r.region.InstanceVNICs(id)[0]
+	return &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
+		Spec:       v1.NodeSpec{ProviderID: "oci://" + id},
+		Status: v1.NodeStatus{Addresses: []v1.NodeAddress{
+			{Type: v1.NodeInternalIP, Address: *vnic.PrivateIp},
+			{Type: v1.NodeInternalIP, Address: vnic.Ipv6Addresses[0]},
+			{Type: v1.NodeHostName, Address: name},
+		}},
+	}
+}
+
+func (r *rig) nodes(n int) []*v1.Node {
+	r.Helper()
+	var out []*v1.Node
+	for i := range n {
+		out = append(out, r.node(fmt.Sprintf("node-%d", i+1)))
+	}
+	return out
+}
+
+// service adds a Service with one TCP port for each number; the node port is 30000 more.
+func (r *rig) service(name string, kind oci.BalancerKind, ports ...int32) *v1.Service {
+	svc := newService(name, kind, ports...)
+	svc.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Second).Truncate(time.Second))
+	r.cluster.put(svc)
+	return svc
+}
+
+func newService(name string, kind oci.BalancerKind, ports ...int32) *v1.Service {
+	svc := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, UID: types.UID("uid-" + name), Generation: 1, Finalizers: []string{finalizer},
+			Annotations: map[string]string{prefixCommon + "load-balancer-type": string(kind)},
+		},
+		Spec: v1.ServiceSpec{
+			Type: v1.ServiceTypeLoadBalancer, SessionAffinity: v1.ServiceAffinityNone,
+			ExternalTrafficPolicy: v1.ServiceExternalTrafficPolicyCluster, IPFamilies: []v1.IPFamily{v1.IPv4Protocol},
+		},
+	}
+	for _, p := range ports {
+		svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{
+			Name: fmt.Sprintf("p%d", p), Protocol: v1.ProtocolTCP, Port: p, NodePort: 30000 + p%10000,
+		})
+	}
+	return svc
+}
+
+// sync does what the service controller and the adapter around the manager do until the Service is synced: wait for what
+// is pending, pause after a refusal. It gives up after the given time.
+func (r *rig) sync(svc *v1.Service, nodes []*v1.Node, limit time.Duration) error {
+	r.Helper()
+	return drive(r.Context(), r.m, r.cluster, svc, nodes, limit)
+}
+
+func drive(ctx context.Context, m *loadbalancer.Manager, c *cluster, svc *v1.Service, nodes []*v1.Node, limit time.Duration) error {
+	end := time.Now().Add(limit)
+	for {
+		status, err := m.Ensure(ctx, c.get(svc.UID), nodes)
+		if err == nil {
+			c.setStatus(svc.UID, status)
+			return nil
+		}
+		if !time.Now().Before(end) || errors.Is(err, loadbalancer.ErrServiceGone) {
+			return err
+		}
+		var pending *loadbalancer.Pending
+		var refusal *loadbalancer.Refusal
+		switch {
+		case errors.As(err, &pending):
+			waitCtx, cancel := context.WithDeadline(ctx, end)
+			waitErr := pending.Wait(waitCtx)
+			cancel()
+			if waitErr != nil && ctx.Err() != nil {
+				return err
+			}
+		case errors.As(err, &refusal) && refusal.RetryAfter > 0:
+			time.Sleep(min(refusal.RetryAfter, time.Until(end)))
+		default:
+			return err
+		}
+	}
+}
+
+// mustSync syncs a Service within ten minutes.
+func (r *rig) mustSync(svc *v1.Service, nodes []*v1.Node) *v1.Service {
+	r.Helper()
+	if err := r.sync(svc, nodes, 10*time.Minute); err != nil {
+		r.Fatalf("sync of %s: %v", svc.Name, err)
+	}
+	return r.cluster.get(svc.UID)
+}
+
+// updateBackends does what the service controller and the adapter do after a change of nodes.
+func (r *rig) updateBackends(svc *v1.Service, nodes []*v1.Node) error {
+	r.Helper()
+	for {
+		err := r.m.UpdateBackends(r.Context(), r.cluster.get(svc.UID), nodes)
+		var pending *loadbalancer.Pending
+		if !errors.As(err, &pending) {
+			return err
+		}
+		if err := pending.Wait(r.Context()); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *rig) mustUpdateBackends(svc *v1.Service, nodes []*v1.Node) {
+	r.Helper()
+	if err := r.updateBackends(svc, nodes); err != nil {
+		r.Fatalf("update the backends of %s: %v", svc.Name, err)
+	}
+}
+
+// unchanged syncs once more and fails on any write.
+func (r *rig) unchanged(svc *v1.Service, nodes []*v1.Node) {
+	r.Helper()
+	r.region.ResetCalls()
+	r.mustSync(svc, nodes)
+	for _, c := range r.region.Calls() {
+		if c.Write {
+			r.Errorf("a second sync wrote: %s %s", c.Operation, c.Path)
+		}
+	}
+	if n := len(r.region.Calls()); n > 1 {
+		r.Errorf("a second sync took %d calls, want one read: %v", n, operations(r.region.Calls()))
+	}
+}
+
+// edit changes a Service as its user would.
+func (r *rig) edit(svc *v1.Service, change func(*v1.Service)) {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	s := r.cluster.services[svc.UID]
+	change(s)
+	s.Generation++
+}
+
+func annotate(key, value string) func(*v1.Service) {
+	return func(s *v1.Service) { s.Annotations[key] = value }
+}
+
+// live reads all balancers of the region that are not gone, by another path than the manager's.
+func (r *rig) live() []*oci.Balancer {
+	r.Helper()
+	client := r.connect(r.region.Transport())
+	var out []*oci.Balancer
+	for _, compartment := range []string{r.compartment, r.other} {
+		for _, cloud := range []loadbalancer.Cloud{client.LoadBalancers(), client.NetworkLoadBalancers()} {
+			all, err := cloud.List(context.Background(), compartment, "")
+			if err != nil {
+				r.Fatal(err)
+			}
+			for _, b := range all {
+				if b.State != "DELETED" {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// only returns the one balancer there is.
+func (r *rig) only() *oci.Balancer {
+	r.Helper()
+	all := r.live()
+	if len(all) != 1 {
+		var names []string
+		for _, b := range all {
+			names = append(names, b.ID+" "+b.State+" "+b.DisplayName)
+		}
+		r.Fatalf("%d balancers, want 1: %v", len(all), names)
+	}
+	return all[0]
+}
+
+// drain drains a backend of the one balancer as a person would, and gives it the weight 3.
+func (r *rig) drain(set, ip string) {
+	r.Helper()
+	b := r.only()
+	var err error
+	if b.Kind == oci.KindLB {
+		err = r.region.Foreign().LoadBalancer(b.ID, func(v *lbsdk.LoadBalancer) {
+			for i := range v.BackendSets[set].Backends {
+				if x := &v.BackendSets[set].Backends[i]; *x.IpAddress == ip {
+					x.Drain, x.Weight = common.Bool(true), common.Int(3)
+				}
+			}
+		})
+	} else {
+		err = r.region.Foreign().NetworkLoadBalancer(b.ID, func(v *nlbsdk.NetworkLoadBalancer) {
+			for i := range v.BackendSets[set].Backends {
+				if x := &v.BackendSets[set].Backends[i]; *x.IpAddress == ip {
+					x.IsDrain, x.Weight = common.Bool(true), common.Int(3)
+				}
+			}
+		})
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// backends are the addresses in a backend set of the one balancer.
+func (r *rig) backends(set string) []string {
+	r.Helper()
+	bs, ok := r.only().BackendSets[set]
+	if !ok {
+		r.Fatalf("no backend set %s", set)
+	}
+	var ips []string
+	for _, b := range bs.Backends {
+		ips = append(ips, b.IP)
+	}
+	slices.Sort(ips)
+	return ips
+}
+
+func addressesOf(nodes ...*v1.Node) []string {
+	var ips []string
+	for _, n := range nodes {
+		ips = append(ips, n.Status.Addresses[0].Address)
+	}
+	slices.Sort(ips)
+	return ips
+}
+
+func operations(calls []ocisim.Call) []string {
+	var out []string
+	for _, c := range calls {
+		out = append(out, c.Operation)
+	}
+	return out
+}
+
+// written are the operations of the calls that changed something.
+func written(calls []ocisim.Call) []string {
+	var out []string
+	for _, c := range calls {
+		if c.Write && c.Status < 300 && c.Status > 0 {
+			out = append(out, c.Operation)
+		}
+	}
+	return out
+}
+
+func (r *rig) equal(what string, got, want any) {
+	r.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		r.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// cluster stands for the API server: Services, their annotations and conditions, and events.
+type cluster struct {
+	t *testing.T
+
+	mu         sync.Mutex
+	services   map[types.UID]*v1.Service
+	events     []clusterEvent
+	saves      int
+	conditions int
+}
+
+// clusterEvent is an event series: equal events count up.
+type clusterEvent struct {
+	service string
+	loadbalancer.Event
+	count int
+}
+
+func (c *cluster) put(svc *v1.Service) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.services[svc.UID] = svc.DeepCopy()
+}
+
+func (c *cluster) get(uid types.UID) *v1.Service {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.services[uid].DeepCopy()
+}
+
+func (c *cluster) remove(uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.services, uid)
+}
+
+func (c *cluster) setStatus(uid types.UID, status *v1.LoadBalancerStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.services[uid].Status.LoadBalancer = *status
+}
+
+func (c *cluster) fresh(_ context.Context, svc *v1.Service) (*v1.Service, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	live := c.services[svc.UID]
+	if live == nil {
+		return nil, apierrors.NewNotFound(v1.Resource("services"), svc.Name)
+	}
+	return live.DeepCopy(), nil
+}
+
+func (c *cluster) Save(ctx context.Context, svc *v1.Service, r loadbalancer.Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	live := c.services[svc.UID]
+	live.Annotations = maps.Clone(live.Annotations)
+	live.Annotations[loadbalancer.AnnotationOCID] = r.OCID
+	live.Annotations[loadbalancer.AnnotationLastApplied] = r.LastApplied
+	c.saves++
+	return nil
+}
+
+func (c *cluster) SetCondition(_ context.Context, svc *v1.Service, condition metav1.Condition) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conditions++
+	if live := c.services[svc.UID]; live != nil {
+		meta.SetStatusCondition(&live.Status.Conditions, condition)
+	}
+	return nil
+}
+
+func (c *cluster) event(svc *v1.Service, e loadbalancer.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.events {
+		if c.events[i].service == svc.Name && c.events[i].Event == e {
+			c.events[i].count++
+			return
+		}
+	}
+	c.events = append(c.events, clusterEvent{svc.Name, e, 1})
+}
+
+// condition is the synced condition of a Service: "True Synced".
+func (c *cluster) condition(uid types.UID) string {
+	svc := c.get(uid)
+	condition := meta.FindStatusCondition(svc.Status.Conditions, loadbalancer.ConditionType)
+	if condition == nil {
+		return ""
+	}
+	return string(condition.Status) + " " + condition.Reason
+}
+
+// series returns the event series with a reason.
+func (c *cluster) series(reason string) []clusterEvent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []clusterEvent
+	for _, e := range c.events {
+		if e.Reason == reason {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// oneSeries expects exactly one series with a reason, whose text has all parts, and none with another reason.
+func (r *rig) oneSeries(reason string, parts ...string) clusterEvent {
+	r.Helper()
+	all := r.cluster.series(reason)
+	if len(all) != 1 || len(r.cluster.events) != 1 {
+		r.Fatalf("events %v, want one series with reason %s", r.cluster.events, reason)
+	}
+	for _, part := range parts {
+		if !strings.Contains(all[0].Message, part) {
+			r.Errorf("event %q lacks %q", all[0].Message, part)
+		}
+	}
+	return all[0]
+}
+
+func (r *rig) noEvents() {
+	r.Helper()
+	if len(r.cluster.events) > 0 {
+		r.Errorf("unexpected events: %v", r.cluster.events)
+	}
+}
+
+// legacyBalancer makes a balancer as the existing implementation would for a Service with TCP ports: by its display
+// name, without tags, with the node as it likes. It returns the OCID.
+func (r *rig) legacyBalancer(svc *v1.Service, kind oci.BalancerKind) string {
+	r.Helper()
+	b := &oci.Balancer{
+		Kind: kind, CompartmentID: r.compartment, DisplayName: loadbalancer.DisplayName(svc, kind, r.cfg.DisplayNamePrefix),
+		SubnetIDs: []string{r.public}, BackendSets: map[string]oci.BackendSet{}, Listeners: map[string]oci.Listener{},
+	}
+	policy, preserve := "ROUND_ROBIN", (*bool)(nil)
+	if kind == oci.KindNLB {
+		policy, preserve = "FIVE_TUPLE", common.Bool(false)
+	} else {
+		b.Shape = &oci.Shape{Name: "100Mbps"}
+	}
+	for _, p := range svc.Spec.Ports {
+		name := fmt.Sprintf("TCP-%d", p.Port)
+		b.BackendSets[name] = oci.BackendSet{Name: name, Policy: policy, PreserveSource: preserve, Checker: oci.HealthChecker{
+			Protocol: "HTTP", Port: 10256, URLPath: "/healthz", ReturnCode: 200, Retries: 3, IntervalMillis: 10000, TimeoutMillis: 3000,
+		}}
+		b.Listeners[name] = oci.Listener{Name: name, BackendSetName: name, Port: int(p.Port), Protocol: "TCP"}
+	}
+	return r.make(b)
+}
+
+// make creates a balancer past the manager.
+func (r *rig) make(b *oci.Balancer) string {
+	r.Helper()
+	client := r.connect(r.region.Transport())
+	var cloud loadbalancer.Cloud = client.LoadBalancers()
+	if b.Kind == oci.KindNLB {
+		cloud = client.NetworkLoadBalancers()
+	}
+	work, _, err := cloud.Create(r.Context(), b, "")
+	if err != nil {
+		r.Fatal(err)
+	}
+	done, err := cloud.Wait(r.Context(), work)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return done.ResourceID
+}
+
+// rename gives a balancer another display name, past the manager.
+func (r *rig) rename(id, name string) {
+	r.Helper()
+	err := r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) { v.DisplayName = &name })
+	if err != nil {
+		err = r.region.Foreign().NetworkLoadBalancer(id, func(v *nlbsdk.NetworkLoadBalancer) { v.DisplayName = &name })
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// setState puts a load balancer into a state.
+func (r *rig) setState(id string, state lbsdk.LoadBalancerLifecycleStateEnum) {
+	r.Helper()
+	if err := r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) { v.LifecycleState = state }); err != nil {
+		r.Fatal(err)
+	}
+}
