@@ -111,6 +111,7 @@ func (h *exchange) client(r *http.Request, body []byte) (string, error) {
 	return principal.ID, nil
 }
 
+// parseSeconds reads the wanted life of a token. Its unit is not documented; seconds are what OAuth counts in.
 func parseSeconds(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

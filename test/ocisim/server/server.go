@@ -146,8 +146,10 @@ func (s *Server) start() error {
 		record:   s.edge.record,
 	}
 	s.region.OnCall(func(c ocisim.Call) {
-		s.log.V(2).Info("Call", "operation", c.Name(), "status", c.Status, "principal", c.Principal, "resource", c.Resource,
-			"opcRequestID", c.RequestID, "reason", c.Reason)
+		if log := s.log.V(2); log.Enabled() {
+			log.Info("Call", "operation", c.Name(), "status", c.Status, "principal", c.Principal, "resource", c.Resource,
+				"opcRequestID", c.RequestID, "reason", c.Reason)
+		}
 		s.changes.send()
 		s.hooks.called(c)
 	})

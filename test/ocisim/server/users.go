@@ -4,7 +4,7 @@
 package server
 
 import (
-	"crypto/md5" //nolint:gosec // OCI defines the fingerprint of an API key as its MD5
+	"crypto/md5" // OCI defines the fingerprint of an API key as its MD5
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
@@ -84,7 +84,7 @@ func writeUser(dir, name, ocid, tenancy, region string) (*User, error) {
 	if err != nil {
 		return nil, fmt.Errorf("user %s: encode the public key: %w", name, err)
 	}
-	sum := md5.Sum(der) //nolint:gosec // see the import
+	sum := md5.Sum(der)
 	u.Fingerprint = colonHex(sum[:])
 	if err := os.WriteFile(u.ConfigFile, []byte(u.config()), 0o600); err != nil {
 		return nil, fmt.Errorf("user %s: %w", name, err)

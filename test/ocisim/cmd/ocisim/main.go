@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/version"
 )
 
 const description = `ocisim is a simulated Oracle Cloud Infrastructure region: identity, compute, networking, load balancers, instance
@@ -42,25 +43,10 @@ func command() *cobra.Command {
 		Use:           "ocisim",
 		Short:         "A simulated OCI region for unmodified SDK programs",
 		Long:          description,
-		Version:       version(),
+		Version:       version.Get().String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddCommand(serveCommand(), envCommand())
 	return root
-}
-
-// version is what the go tool recorded in the binary.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	revision := ""
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			revision = " " + setting.Value
-		}
-	}
-	return info.Main.Version + revision + " " + info.GoVersion
 }

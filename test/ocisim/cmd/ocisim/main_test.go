@@ -377,12 +377,12 @@ func TestServeTellsHowToUseIt(t *testing.T) {
 
 func TestServeRefusesAWrongSeed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "seed.yaml")
-	if err := os.WriteFile(file, []byte("instances:\n- nmae: x\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("instances:\n- shapeOf: x\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	root := command()
 	root.SetArgs([]string{"serve", "--seed", file, "--dir", ""})
-	if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "nmae") {
+	if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "shapeOf") {
 		t.Errorf("got %v, want an error that names the unknown key", err)
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"os"
 	"time"
 
@@ -38,10 +37,10 @@ type result struct {
 	Error     string `json:"error,omitempty"`
 }
 
-// probe is one call: it answers the number of items and the HTTP response.
+// probe is one call: it answers the number of items and the service's request id, which may be nil.
 type probe struct {
 	service, operation string
-	call               func(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *http.Response, error)
+	call               func(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *string, error)
 }
 
 func main() {
@@ -49,18 +48,17 @@ func main() {
 	compartment := flag.String("compartment", "", "OCID of the compartment to list; the tenancy by default")
 	timeout := flag.Duration("timeout", time.Minute, "time for everything")
 	flag.Parse()
-	ctx, cancel := context.WithTimeout(context.Background(), *timeout)
-	defer cancel()
-	if err := run(ctx, *principal, *compartment); err != nil {
+	if err := run(*timeout, *principal, *compartment); err != nil {
 		fmt.Fprintln(os.Stderr, "sdkprobe:", err)
-		cancel()
 		os.Exit(1)
 	}
 }
 
 var errProbes = errors.New("not every service answered")
 
-func run(ctx context.Context, principal, compartment string) error {
+func run(timeout time.Duration, principal, compartment string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
 	provider, err := provider(principal)
 	if err != nil {
 		return err
@@ -74,10 +72,10 @@ func run(ctx context.Context, principal, compartment string) error {
 	failed := false
 	for _, p := range probes() {
 		line := result{Service: p.service, Operation: p.operation}
-		items, response, err := p.call(ctx, provider, compartment)
+		items, requestID, err := p.call(ctx, provider, compartment)
 		line.Items = items
-		if response != nil {
-			line.RequestID = response.Header.Get("opc-request-id")
+		if requestID != nil {
+			line.RequestID = *requestID
 		}
 		if err != nil {
 			line.Error, failed = err.Error(), true
@@ -135,47 +133,47 @@ func probes() []probe {
 	}
 }
 
-func listDomains(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *http.Response, error) {
+func listDomains(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *string, error) {
 	client, err := identity.NewIdentityClientWithConfigurationProvider(p)
 	if err != nil {
 		return 0, nil, err
 	}
 	response, err := client.ListAvailabilityDomains(ctx, identity.ListAvailabilityDomainsRequest{CompartmentId: &compartment})
-	return len(response.Items), response.RawResponse, err
+	return len(response.Items), response.OpcRequestId, err
 }
 
-func listInstances(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *http.Response, error) {
+func listInstances(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *string, error) {
 	client, err := core.NewComputeClientWithConfigurationProvider(p)
 	if err != nil {
 		return 0, nil, err
 	}
 	response, err := client.ListInstances(ctx, core.ListInstancesRequest{CompartmentId: &compartment})
-	return len(response.Items), response.RawResponse, err
+	return len(response.Items), response.OpcRequestId, err
 }
 
-func listSubnets(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *http.Response, error) {
+func listSubnets(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *string, error) {
 	client, err := core.NewVirtualNetworkClientWithConfigurationProvider(p)
 	if err != nil {
 		return 0, nil, err
 	}
 	response, err := client.ListSubnets(ctx, core.ListSubnetsRequest{CompartmentId: &compartment})
-	return len(response.Items), response.RawResponse, err
+	return len(response.Items), response.OpcRequestId, err
 }
 
-func listLoadBalancers(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *http.Response, error) {
+func listLoadBalancers(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *string, error) {
 	client, err := loadbalancer.NewLoadBalancerClientWithConfigurationProvider(p)
 	if err != nil {
 		return 0, nil, err
 	}
 	response, err := client.ListLoadBalancers(ctx, loadbalancer.ListLoadBalancersRequest{CompartmentId: &compartment})
-	return len(response.Items), response.RawResponse, err
+	return len(response.Items), response.OpcRequestId, err
 }
 
-func listNetworkLoadBalancers(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *http.Response, error) {
+func listNetworkLoadBalancers(ctx context.Context, p common.ConfigurationProvider, compartment string) (int, *string, error) {
 	client, err := networkloadbalancer.NewNetworkLoadBalancerClientWithConfigurationProvider(p)
 	if err != nil {
 		return 0, nil, err
 	}
 	response, err := client.ListNetworkLoadBalancers(ctx, networkloadbalancer.ListNetworkLoadBalancersRequest{CompartmentId: &compartment})
-	return len(response.Items), response.RawResponse, err
+	return len(response.Items), response.OpcRequestId, err
 }

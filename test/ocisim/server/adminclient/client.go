@@ -67,7 +67,7 @@ func (c *Client) call(ctx context.Context, method, path string, query url.Values
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // read only
+	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		return fmt.Errorf("%s %s: read the answer: %w", method, path, err)
