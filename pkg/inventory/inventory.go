@@ -86,9 +86,13 @@ func (i *Inventory) Instance(ctx context.Context, id string, maxAge time.Duratio
 
 // Forget drops what is known about an instance that is gone.
 func (i *Inventory) Forget(id string) {
+	if instance, known := i.instances.last(id); known {
+		i.attachments.forget(attachmentsKey(id, instance.CompartmentID))
+	}
 	i.instances.forget(id)
-	i.attachments.forget(id)
 }
+
+func attachmentsKey(instanceID, compartmentID string) string { return instanceID + " in " + compartmentID }
 
 // PrimaryVNIC returns the primary VNIC of an instance, as of at most maxAge ago.
 func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, maxAge time.Duration) (*oci.VNIC, error) {
@@ -96,6 +100,10 @@ func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, max
 	if err != nil {
 		return nil, err
 	}
+	return i.primaryOf(ctx, instance, attached, maxAge)
+}
+
+func (i *Inventory) primaryOf(ctx context.Context, instance *oci.Instance, attached []*oci.VNICAttachment, maxAge time.Duration) (*oci.VNIC, error) {
 	if len(attached) == 1 {
 		return i.vnic(ctx, attached[0].VNICID, maxAge)
 	}
@@ -119,11 +127,11 @@ func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, max
 // VNICs returns all attached VNICs of an instance, the primary one first and the others in the order of their OCIDs, as
 // of at most maxAge ago. It is all of them or an error.
 func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNIC, error) {
-	primary, err := i.PrimaryVNIC(ctx, instance, maxAge)
+	attached, err := i.attached(ctx, instance, maxAge)
 	if err != nil {
 		return nil, err
 	}
-	attached, err := i.attached(ctx, instance, maxAge)
+	primary, err := i.primaryOf(ctx, instance, attached, maxAge)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +155,7 @@ func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge
 		if compartmentID == "" {
 			compartmentID = i.config.CompartmentID
 		}
-		return i.attachments.get(ctx, instance.ID, maxAge, func(ctx context.Context) ([]*oci.VNICAttachment, error) {
+		return i.attachments.get(ctx, attachmentsKey(instance.ID, compartmentID), maxAge, func(ctx context.Context) ([]*oci.VNICAttachment, error) {
 			all, err := i.compute.ListVNICAttachments(ctx, compartmentID, instance.ID)
 			return inUse(all), err
 		})
