@@ -31,7 +31,7 @@ type bundle struct {
 func controlPlane() bundle {
 	return bundle{
 		name:     "kubernetes",
-		title:    "Kubernetes and etcd",
+		title:    "etcd and the components",
 		estimate: "about 10 minutes on two cores the first time",
 		packages: []string{"./hyperkube"},
 		programs: []string{"hyperkube"},
@@ -142,7 +142,7 @@ func (b bundle) complete(dir string) bool {
 // when it is complete.
 func (b bundle) build(ctx context.Context, m module, dir string, progress io.Writer) error {
 	start := time.Now()
-	fmt.Fprintf(progress, "building %s %s from the Go module proxy (%s)\n", b.title, m.kubernetes, b.estimate)
+	fmt.Fprintf(progress, "building %s for Kubernetes %s from the Go module proxy (%s)\n", b.title, m.kubernetes, b.estimate)
 
 	staging := dir + ".building"
 	if err := errors.Join(os.RemoveAll(staging), os.RemoveAll(dir)); err != nil { // leftovers of a killed build

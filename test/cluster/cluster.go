@@ -79,6 +79,8 @@ type Cluster struct {
 	http     *http.Client
 	mapper   lazyMapper
 	failed   chan struct{} // closed when a component ended by itself
+	stop     sync.Once
+	stopErr  error
 
 	mu        sync.Mutex
 	apiserver *process.Process
@@ -162,9 +164,14 @@ func (c *Cluster) path(elements ...string) string {
 // Stop ends everything the cluster consists of, including simulated nodes and the
 // processes of StartProcess, and removes its directory. It may be called repeatedly.
 func (c *Cluster) Stop() error {
+	c.stop.Do(func() { c.stopErr = c.tearDown() })
+	return c.stopErr
+}
+
+// tearDown copes with a cluster that did not get far.
+func (c *Cluster) tearDown() error {
 	c.mu.Lock()
 	fleets := c.fleets
-	c.fleets = nil
 	c.mu.Unlock()
 	for _, fleet := range fleets {
 		fleet.Stop()
@@ -178,7 +185,6 @@ func (c *Cluster) Stop() error {
 	}
 	if c.port != nil {
 		err = errors.Join(err, c.port.Close())
-		c.port = nil
 	}
 	return err
 }

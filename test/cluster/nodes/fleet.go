@@ -176,14 +176,10 @@ func (f *Fleet) Halt(names ...string) error {
 	return f.change(names, func(n *node) { n.halted = true })
 }
 
-// Resume boots halted machines again: their kubelets register, which brings back a
-// Node that was deleted meanwhile, and report their status at once.
+// Resume boots the named machines, halted or not: their kubelets register, which
+// brings back a Node that was deleted meanwhile, and report their status at once.
 func (f *Fleet) Resume(names ...string) error {
-	return f.change(names, func(n *node) {
-		if n.halted {
-			n.boot()
-		}
-	})
+	return f.change(names, (*node).boot)
 }
 
 func (f *Fleet) change(names []string, change func(*node)) error {

@@ -280,6 +280,7 @@ func TestDeletedNodeComesBackOnlyWithBoot(t *testing.T) {
 		w.check(w.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
 		w.check(w.CoordinationV1().Leases(v1.NamespaceNodeLease).Delete(t.Context(), name, metav1.DeleteOptions{}))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if _, err := w.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Fatalf("the deleted node: %v, want that it does not exist", err)
 		}
@@ -290,6 +291,19 @@ func TestDeletedNodeComesBackOnlyWithBoot(t *testing.T) {
 		}
 		if renewed := w.renewed(name); !renewed.Equal(time.Now()) {
 			t.Errorf("the lease is from %s", renewed)
+		}
+	})
+}
+
+func TestLostLeaseIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.start(Options{Count: 1})
+		w.check(w.CoordinationV1().Leases(v1.NamespaceNodeLease).Delete(t.Context(), "node-0000", metav1.DeleteOptions{}))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if age := time.Since(w.renewed("node-0000")); age > 10*time.Second {
+			t.Errorf("the new lease is %s old", age)
 		}
 	})
 }

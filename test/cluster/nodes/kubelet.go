@@ -118,7 +118,7 @@ func (f *Fleet) failed(ctx context.Context, n *node, t task, err error) time.Dur
 		n.refused = true
 		n.close()
 		return 0
-	case !t.boot && apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !n.booting:
 		// The Node was deleted. A kubelet registers only when it starts.
 		n.halted = true
 		return 0
@@ -143,8 +143,8 @@ func (f *Fleet) register(ctx context.Context, n *node, t task, now time.Time) er
 	if err != nil {
 		return err
 	}
-	n.uid, n.lease = object.UID, nil
-	if err := f.renew(ctx, n, now); err != nil {
+	n.uid = object.UID
+	if err := f.createLease(ctx, n, now); err != nil {
 		return err
 	}
 	// The beats of a fleet that registers at once are spread over the interval:
@@ -188,36 +188,37 @@ func (f *Fleet) report(ctx context.Context, n *node, t task) (*v1.Node, error) {
 	return f.client.CoreV1().Nodes().Patch(ctx, n.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 }
 
-// renew creates or renews the lease.
+// renew renews the lease, and makes a new one if somebody deleted or changed it.
 func (f *Fleet) renew(ctx context.Context, n *node, now time.Time) error {
-	leases := f.client.CoordinationV1().Leases(v1.NamespaceNodeLease)
-	if n.lease != nil {
-		lease := n.lease.DeepCopy()
-		lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
-		updated, err := leases.Update(ctx, lease, metav1.UpdateOptions{})
-		switch {
-		case err == nil:
-			n.lease = updated
-			return nil
-		case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
-			return err
-		}
-		n.lease = nil
+	lease := n.lease.DeepCopy()
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
+	updated, err := f.client.CoordinationV1().Leases(v1.NamespaceNodeLease).Update(ctx, lease, metav1.UpdateOptions{})
+	switch {
+	case err == nil:
+		n.lease = updated
+		return nil
+	case !apierrors.IsConflict(err) && !apierrors.IsNotFound(err):
+		return err
 	}
-
 	// A lease without its Node would be collected as garbage.
 	if _, err := f.client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{}); err != nil {
 		return err
 	}
-	created, err := leases.Create(ctx, newLease(n.name, n.uid, now), metav1.CreateOptions{})
+	return f.createLease(ctx, n, now)
+}
+
+// createLease creates the lease, or takes over the one that is there.
+func (f *Fleet) createLease(ctx context.Context, n *node, now time.Time) error {
+	leases := f.client.CoordinationV1().Leases(v1.NamespaceNodeLease)
+	lease := newLease(n.name, n.uid, now)
+	created, err := leases.Create(ctx, lease, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		existing, getErr := leases.Get(ctx, n.name, metav1.GetOptions{})
 		if getErr != nil {
-			return getErr
+			return fmt.Errorf("lease: %w", getErr)
 		}
-		existing.OwnerReferences = newLease(n.name, n.uid, now).OwnerReferences
-		existing.Spec.RenewTime = &metav1.MicroTime{Time: now}
-		created, err = leases.Update(ctx, existing, metav1.UpdateOptions{})
+		lease.ResourceVersion = existing.ResourceVersion
+		created, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("lease: %w", err)
