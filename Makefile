@@ -6,7 +6,8 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := help
 ARGS ?=
 
-VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-unknown)
+# A release is a tag; anything else says which commit it is. The form is one that component-base accepts.
+VERSION    ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null || echo v1.37.0-dev.g$$(git rev-parse --short HEAD 2>/dev/null || echo unknown)$$(test -z "$$(git status --porcelain 2>/dev/null)" || echo -dirty))
 COMMIT     ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 TREE_STATE ?= $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo clean || echo dirty)
 # The date of the commit, not of the build: the same commit gives the same binary.

@@ -104,6 +104,8 @@ func (d *demo) mainJob(ctx context.Context) error {
 	if d.ccm, err = d.bed.StartCCM(ctx); err != nil {
 		return err
 	}
+	ctx, cancel = d.whileRunning(ctx)
+	defer cancel()
 	d.say("waiting for the nodes to be initialised")
 	if err := d.bed.NodesInitialized(ctx); err != nil {
 		return err
@@ -120,6 +122,19 @@ func (d *demo) mainJob(ctx context.Context) error {
 		}
 	}
 	return d.printResult(ctx)
+}
+
+// whileRunning ends the context when the cloud-controller-manager ends by itself, so that no wait outlives it.
+func (d *demo) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-d.ccm.Done():
+			cancel(fmt.Errorf("the cloud-controller-manager ended by itself: %w\n%s", d.ccm.Err(), d.ccm.LogTail(20)))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 func services() []*v1.Service {

@@ -41,7 +41,7 @@ type workRequest struct {
 // workRequests are listed by their target and by workKey.
 var workRequests = newKind(kindInfo{label: "work request"}, func(w *workRequest) facets {
 	return facets{
-		id: w.id, compartment: "", state: w.state,
+		id: w.id, compartment: w.compartment, state: w.state,
 		keys: []string{w.target, workKey(w.service, w.compartment)},
 	}
 })

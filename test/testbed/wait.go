@@ -5,6 +5,7 @@ package testbed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func Until(ctx context.Context, done func(context.Context) (bool, string)) error
 		return ok, nil
 	})
 	if err != nil {
-		return fmt.Errorf("%w; last seen: %s", err, last)
+		return fmt.Errorf("%w; last seen: %s", errors.Join(err, context.Cause(ctx)), last)
 	}
 	return nil
 }
