@@ -81,7 +81,7 @@ func (op *operation) settled(token string, since time.Time) time.Time {
 		return time.Time{}
 	case last != nil:
 		sent = last.at
-	case op.svc.CreationTimestamp.Time.After(op.m.started):
+	case op.mem.first, op.svc.CreationTimestamp.Time.After(op.m.started):
 		return time.Time{}
 	default:
 		sent = op.m.started

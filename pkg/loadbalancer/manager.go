@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -29,6 +30,11 @@ type Manager struct {
 	lists   *snapshots[place, []*oci.Balancer]
 	subnets *snapshots[string, *oci.Subnet]
 }
+
+// cleanupFinalizer is set by the framework before the first Ensure of a Service, but on the API's object, not on the one
+// that it passes on (k8s.io/cloud-provider, service controller). So a Service that is passed without it was never
+// ensured before, by no process.
+const cleanupFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 
 // New returns a Manager. Zero times in the configuration stand for their defaults.
 func New(cfg Config, deps Deps) *Manager {
@@ -65,7 +71,9 @@ func (m *Manager) Ensure(ctx context.Context, svc *v1.Service, nodes []*v1.Node)
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.OperationTimeout)
 	defer cancel()
 	var status *v1.LoadBalancerStatus
+	first := !slices.Contains(svc.Finalizers, cleanupFinalizer)
 	err := m.locked(ctx, svc, nodes, time.Now().Add(m.cfg.Hold), func(ctx context.Context, op *operation) error {
+		op.mem.first = op.mem.first || first
 		b, settings, err := op.ensure(ctx)
 		op.publish()
 		if err == nil {

@@ -33,6 +33,8 @@ type serviceMemory struct {
 	gone string
 	// create is the last create that was sent; nil if this process sent none.
 	create *createAttempt
+	// first means that this process is the first one to look after the Service: nothing was sent for it before.
+	first bool
 	// burnt counts retry tokens that the service did not accept any more.
 	burnt int
 	// open are work requests of this process whose end was not seen.
