@@ -103,14 +103,15 @@ type applier struct {
 	cloud Cloud
 	want  *Model
 	last  Applied
-	plan  Plan
 
-	// mu lets one request through at a time, and guards the rest.
-	mu sync.Mutex
-	// current is the balancer as it was read last.
+	// turn holds an element while no request is being made: they go one after the other. Whoever has it may use current,
+	// the balancer as it was read last, and reread, which means that each request needs a new ETag.
+	turn    chan struct{}
 	current *oci.Balancer
-	// reread means that each request needs a new ETag.
-	reread bool
+	reread  bool
+
+	// mu guards the outcome, and the open work in the memory of the Service.
+	mu     sync.Mutex
 	errs   []stepError
 	replan bool
 	held   bool
@@ -124,7 +125,8 @@ type stepError struct {
 // apply carries out a plan. A step that fails takes with it those that wait for it, and no others. replan means that the
 // plan could not be carried out to its end because the balancer has changed.
 func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model, last Applied, plan Plan) (replan bool, err error) {
-	a := &applier{op: op, cloud: op.m.clouds[live.Kind], want: model, last: last, plan: plan, current: live}
+	a := &applier{op: op, cloud: op.m.clouds[live.Kind], want: model, last: last, turn: make(chan struct{}, 1), current: live}
+	a.turn <- struct{}{}
 	var group errgroup.Group
 	group.SetLimit(1) // an NLB refuses a change while another one runs
 	if live.Kind == oci.KindLB {
@@ -185,7 +187,7 @@ func (a *applier) run(ctx context.Context, step Step) bool {
 		a.replan = true
 	case step.Action == UpdateTags:
 		// Without marks the balancer is found by its OCID and name.
-		a.op.log.Error(err, "Could not mark the balancer", "balancer", a.current.ID)
+		a.op.log.Error(err, "Could not mark the balancer")
 		a.op.warnings = append(a.op.warnings, noMarks("they could not be set"))
 		return true
 	default:
@@ -201,19 +203,28 @@ func (a *applier) finish(ctx context.Context, step Step, work string) error {
 	a.op.mem.open = append(a.op.mem.open, open)
 	a.mu.Unlock()
 	_, err := a.op.wait(ctx, a.cloud, work)
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	var failed *oci.WorkRequestError
 	if err == nil || errors.As(err, &failed) {
+		a.mu.Lock()
 		a.op.mem.open = slices.DeleteFunc(a.op.mem.open, func(w openWork) bool { return w == open })
+		a.mu.Unlock()
 	}
 	if err == nil && a.cloud.Kind() == oci.KindNLB {
+		<-a.turn
+		defer func() { a.turn <- struct{}{} }()
 		return a.refresh(ctx)
 	}
 	return err
 }
 
-// refresh reads the balancer. The caller holds the lock.
+// isHeld says whether the caller is to be released.
+func (a *applier) isHeld() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.held
+}
+
+// refresh reads the balancer. It is the caller's turn.
 func (a *applier) refresh(ctx context.Context) error {
 	b, err := a.cloud.Get(ctx, a.current.ID)
 	if err != nil {

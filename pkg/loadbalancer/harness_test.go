@@ -287,6 +287,16 @@ func (r *rig) unchanged(svc *v1.Service, nodes []*v1.Node) {
 	}
 }
 
+// interrupted begins a sync and ends its process, so to speak, after the given time.
+func (r *rig) interrupted(after time.Duration, svc *v1.Service, nodes []*v1.Node) {
+	r.Helper()
+	ctx, kill := context.WithCancel(r.Context())
+	defer time.AfterFunc(after, kill).Stop()
+	if _, err := r.m.Ensure(ctx, r.cluster.get(svc.UID), nodes); err == nil {
+		r.Fatal("the sync was through before it could be interrupted")
+	}
+}
+
 // edit changes a Service as its user would.
 func (r *rig) edit(svc *v1.Service, change func(*v1.Service)) {
 	r.cluster.mu.Lock()

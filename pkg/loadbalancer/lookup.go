@@ -47,7 +47,7 @@ func (op *operation) find(ctx context.Context) (b *oci.Balancer, since time.Time
 		if err != nil {
 			return nil, time.Time{}, err
 		}
-		b, err := op.read(ctx, candidates)
+		b, err := op.read(ctx, candidates, age == 0)
 		if b != nil || err != nil {
 			return b, time.Time{}, err
 		}
@@ -219,14 +219,23 @@ func (op *operation) inStatus(b *oci.Balancer) bool {
 	return false
 }
 
-// read reads the first of the candidates that is really there and the Service's.
-func (op *operation) read(ctx context.Context, candidates []*oci.Balancer) (*oci.Balancer, error) {
+// read reads the first of the candidates that is really there and the Service's. fresh says that the list they are from
+// was read just now: what is in it and answers 404 is there, but hidden from us.
+func (op *operation) read(ctx context.Context, candidates []*oci.Balancer, fresh bool) (*oci.Balancer, error) {
 	for i, c := range candidates {
-		b, err := op.m.clouds[c.Kind].Get(ctx, c.ID)
+		cloud := op.m.clouds[c.Kind]
+		b, err := cloud.Get(ctx, c.ID)
 		switch {
+		case errors.Is(err, oci.ErrNotFound) && !fresh:
+			continue
 		case errors.Is(err, oci.ErrNotFound):
-			// Deleted since it was listed. Who sees it in a new list too finds it there again.
-			op.m.lists.invalidate(place{c.Kind, c.CompartmentID})
+			gone, proofErr := op.m.gone(ctx, cloud, c)
+			if proofErr != nil {
+				err = proofErr
+			}
+			if !gone {
+				return nil, op.refuse("look up the balancer", c.Kind, err)
+			}
 			continue
 		case err != nil:
 			return nil, op.refuse("look up the balancer", c.Kind, err)

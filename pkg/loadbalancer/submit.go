@@ -24,9 +24,9 @@ type request func(ctx context.Context) (string, error)
 // submit sends the change that a step stands for, worked out from the balancer as it is now. An empty work request
 // without an error means that there is nothing left to do.
 func (a *applier) submit(ctx context.Context, step Step) (string, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.held {
+	<-a.turn
+	defer func() { a.turn <- struct{}{} }()
+	if a.isHeld() {
 		return "", errHeld
 	}
 	if a.reread {
@@ -69,7 +69,7 @@ func (a *applier) submit(ctx context.Context, step Step) (string, error) {
 			}
 			continue
 		default:
-			a.op.mem.quiet = false // whether the change was accepted is not known
+			a.op.mem.quiet = false // whether the change was accepted may be unknown
 			return "", err
 		}
 		if err := a.refresh(ctx); err != nil {
@@ -88,7 +88,7 @@ func sameShapeOf(a, b *oci.Balancer, step Step) bool {
 	return setA == setB && listenerA == listenerB
 }
 
-// rest waits until an NLB takes changes. The caller holds the lock.
+// rest waits until an NLB takes changes. It is the caller's turn.
 func (a *applier) rest(ctx context.Context) error {
 	rested, err := a.op.m.poll(ctx, a.cloud, a.current, func(d time.Duration) error { return a.op.pause(ctx, d) }, stateUpdating, stateCreating)
 	switch {

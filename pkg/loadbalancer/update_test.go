@@ -1,0 +1,484 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/oracle/oci-go-sdk/v65/common"
+	lbsdk "github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	nlbsdk "github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+)
+
+// C029: an untouched port's listener is never deleted, whatever happens to the others.
+func TestUntouchedPortsStay(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 3}, func(r *rig, kind oci.BalancerKind) {
+		nodes := r.nodes(2)
+		svc := r.service("web", kind, 80, 443, 8080)
+		r.mustSync(svc, nodes)
+		r.region.ResetCalls()
+		for _, ports := range [][]int32{{81, 443, 8080}, {443, 81}, {443}, {9000, 443, 80}} {
+			r.edit(svc, func(s *v1.Service) { s.Spec.Ports = newService("x", kind, ports...).Spec.Ports })
+			r.mustSync(svc, nodes)
+			var listeners []int
+			for _, l := range r.only().Listeners {
+				listeners = append(listeners, l.Port)
+			}
+			slices.Sort(listeners)
+			want := slices.Clone(ports)
+			slices.Sort(want)
+			r.equal("ports", listeners, want)
+			r.equal("backend sets", len(r.only().BackendSets), len(ports))
+		}
+		for _, c := range r.region.Calls() {
+			if c.Write && c.Status >= 400 {
+				r.Errorf("%s %s was refused: %d", c.Operation, c.Path, c.Status)
+			}
+			if c.Operation == "DeleteListener" && c.Path[len(c.Path)-3:] == "443" {
+				r.Error("the listener of port 443 was deleted")
+			}
+		}
+		r.noEvents()
+	})
+}
+
+// C032: one writer per network load balancer; while somebody else changes it, changes wait.
+func TestBusyNLB(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 4}, func(r *rig) {
+		nodes := r.nodes(2)
+		svc := r.service("web", oci.KindNLB, 80)
+		r.mustSync(svc, nodes)
+		r.region.ResetCalls()
+		r.edit(svc, func(s *v1.Service) {
+			s.Spec.Ports = append(s.Spec.Ports, newService("x", oci.KindNLB, 81, 82, 83, 84, 85).Spec.Ports...)
+		})
+		r.mustSync(svc, nodes)
+		for _, c := range r.region.Calls() {
+			if c.Status == 409 {
+				r.Errorf("%s was refused as busy", c.Operation)
+			}
+		}
+		writes, calls := len(written(r.region.Calls())), len(r.region.Calls())
+		r.equal("writes", writes, 10)
+		if calls > 15*writes {
+			r.Errorf("%d calls for %d writes", calls, writes)
+		}
+
+		// Somebody else's change is open.
+		client := r.connect(r.region.Transport()).NetworkLoadBalancers()
+		b, err := client.Get(r.Context(), r.only().ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		if _, err := client.UpdateTags(r.Context(), b.ID, oci.Tags{Freeform: map[string]string{"by": "hand"}}, b.ETag); err != nil {
+			r.Fatal(err)
+		}
+		r.edit(svc, func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31234 })
+		r.mustSync(svc, nodes)
+		r.noEvents()
+	})
+}
+
+// A load balancer that refuses changes while one runs (it is not established that it takes them) is waited for too.
+func TestBusyLB(t *testing.T) {
+	behaviour := ocisim.DefaultBehaviour()
+	busy := behaviour.Rulings[ocisim.LoadBalancerBusy]
+	busy.Allow = false
+	behaviour.Rulings[ocisim.LoadBalancerBusy] = busy
+	simulate(t, ocisim.Options{Seed: 5, Behaviour: behaviour}, func(r *rig) {
+		nodes := r.nodes(2)
+		svc := r.service("web", oci.KindLB, 80, 81, 82)
+		r.mustSync(svc, nodes)
+		r.edit(svc, func(s *v1.Service) { s.Spec.Ports = newService("x", oci.KindLB, 80, 83, 84, 85).Spec.Ports })
+		r.mustSync(svc, nodes)
+		r.equal("listeners", len(r.only().Listeners), 4)
+		r.noEvents()
+	})
+}
+
+// A 412 is answered by reading, merging and sending again; a foreign change in between survives.
+func TestForeignWriterInBetween(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 6}, func(r *rig, kind oci.BalancerKind) {
+		nodes := r.nodes(2)
+		svc := r.service("web", kind, 80, 443)
+		r.mustSync(svc, nodes)
+		id, done := r.only().ID, false
+		r.region.OnCall(func(c ocisim.Call) {
+			if done || c.Method != "GET" || c.Resource != id {
+				return
+			}
+			done = true // between our read and our first write
+			r.weight(id, "TCP-80", 7)
+		})
+		nodes = append(nodes, r.node("node-3"))
+		r.mustUpdateBackends(svc, nodes)
+		refused := 0
+		for _, c := range r.region.Calls() {
+			if c.Status == 412 {
+				refused++
+			}
+		}
+		if refused == 0 {
+			r.Error("no write was refused: the test did not meet its case")
+		}
+		r.equal("backends", r.backends("TCP-80"), addressesOf(nodes...))
+		for _, b := range r.only().BackendSets["TCP-80"].Backends {
+			want := 7
+			if b.IP == nodes[2].Status.Addresses[0].Address {
+				want = 1
+			}
+			r.equal("weight of "+b.IP, b.Weight, want)
+		}
+		r.noEvents()
+	})
+}
+
+// weight gives all backends of a set a weight, as a person would.
+func (r *rig) weight(id, set string, weight int) {
+	err := r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) {
+		for i := range v.BackendSets[set].Backends {
+			v.BackendSets[set].Backends[i].Weight = &weight
+		}
+	})
+	if err != nil {
+		err = r.region.Foreign().NetworkLoadBalancer(id, func(v *nlbsdk.NetworkLoadBalancer) {
+			for i := range v.BackendSets[set].Backends {
+				v.BackendSets[set].Backends[i].Weight = &weight
+			}
+		})
+	}
+	if err != nil {
+		r.Error(err)
+	}
+}
+
+// C055: what others set on our balancer, and on our listeners and backend sets, survives every kind of update.
+func TestForeignSettingsSurviveLB(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 7}, func(r *rig) {
+		nodes := r.nodes(2)
+		svc := r.service("web", oci.KindLB, 80)
+		r.mustSync(svc, nodes)
+		id := r.only().ID
+		cookie := lbsdk.LbCookieSessionPersistenceConfigurationDetails{CookieName: common.String("sticky")}
+		err := r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) {
+			set := v.BackendSets["TCP-80"]
+			set.LbCookieSessionPersistenceConfiguration = &cookie
+			set.BackendMaxConnections = common.Int(512)
+			set.Policy = common.String("LEAST_CONNECTIONS")
+			set.HealthChecker.ResponseBodyRegex = common.String(".*ok.*")
+			set.HealthChecker.IntervalInMillis = common.Int(20000)
+			v.BackendSets["TCP-80"] = set
+			v.BackendSets["hand"] = lbsdk.BackendSet{Name: common.String("hand"), Policy: common.String("IP_HASH"), HealthChecker: set.HealthChecker}
+			l := v.Listeners["TCP-80"]
+			l.RuleSetNames = []string{"waf"}
+			l.RoutingPolicyName = common.String("routes")
+			l.HostnameNames = []string{"shop"}
+			l.ConnectionConfiguration = &lbsdk.ConnectionConfiguration{IdleTimeout: common.Int64(1200)}
+			v.Listeners["TCP-80"] = l
+			v.Listeners["hand-9443"] = lbsdk.Listener{Name: common.String("hand-9443"), DefaultBackendSetName: common.String("hand"), Port: common.Int(9443), Protocol: common.String("TCP")}
+			v.RuleSets = map[string]lbsdk.RuleSet{"waf": {Name: common.String("waf")}}
+			v.RoutingPolicies = map[string]lbsdk.RoutingPolicy{"routes": {Name: common.String("routes")}}
+			v.Hostnames = map[string]lbsdk.Hostname{"shop": {Name: common.String("shop"), Hostname: common.String("shop.example")}}
+			v.NetworkSecurityGroupIds = []string{r.groups[5]}
+			v.FreeformTags["team"] = "shop"
+			v.DefinedTags = map[string]map[string]any{"ops": {"owner": "ann"}}
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		before, _ := r.region.LoadBalancer(id)
+		r.unchanged(svc, nodes)
+
+		nodes = append(nodes, r.node("node-3"))
+		r.mustUpdateBackends(svc, nodes)
+		for _, change := range []func(*v1.Service){
+			func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31234 },
+			func(s *v1.Service) {
+				s.Spec.Ports = append(s.Spec.Ports, newService("x", oci.KindLB, 81).Spec.Ports...)
+			},
+			annotate(prefixLB+"shape", "flexible"),
+			annotate(prefixLB+"health-check-retries", "5"),
+			annotate(prefixLB+"backend-protocol", "HTTP"),
+			annotate(prefixCommon+"oci-network-security-groups", r.groups[0]),
+			func(s *v1.Service) { delete(s.Annotations, prefixCommon+"oci-network-security-groups") },
+			func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] },
+			func(s *v1.Service) { delete(s.Annotations, prefixLB+"health-check-retries") },
+			func(s *v1.Service) { delete(s.Annotations, prefixLB+"backend-protocol") },
+		} {
+			r.edit(svc, change)
+			r.mustSync(svc, nodes)
+		}
+		after, _ := r.region.LoadBalancer(id)
+		ours := func(v lbsdk.LoadBalancer) lbsdk.LoadBalancer { // what the Service controls
+			set := v.BackendSets["TCP-80"]
+			set.Backends = nil
+			v.BackendSets["TCP-80"] = set
+			return v
+		}
+		if diff := cmp.Diff(ours(before), ours(after)); diff != "" {
+			r.Errorf("foreign settings changed:\n%s", diff)
+		}
+		r.noEvents()
+	})
+}
+
+func TestForeignSettingsSurviveNLB(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 8}, func(r *rig) {
+		nodes := r.nodes(2)
+		svc := r.service("web", oci.KindNLB, 80)
+		r.mustSync(svc, nodes)
+		id := r.only().ID
+		err := r.region.Foreign().NetworkLoadBalancer(id, func(v *nlbsdk.NetworkLoadBalancer) {
+			set := v.BackendSets["TCP-80"]
+			set.IsFailOpen = common.Bool(true)
+			set.IsInstantFailoverEnabled = common.Bool(true)
+			set.Policy = nlbsdk.NetworkLoadBalancingPolicyTwoTuple
+			v.BackendSets["TCP-80"] = set
+			v.BackendSets["hand"] = nlbsdk.BackendSet{Name: common.String("hand"), Policy: nlbsdk.NetworkLoadBalancingPolicyTwoTuple, HealthChecker: set.HealthChecker}
+			l := v.Listeners["TCP-80"]
+			l.TcpIdleTimeout = common.Int(600)
+			v.Listeners["TCP-80"] = l
+			v.Listeners["hand-9443"] = nlbsdk.Listener{Name: common.String("hand-9443"), DefaultBackendSetName: common.String("hand"), Port: common.Int(9443), Protocol: nlbsdk.ListenerProtocolsTcp}
+			v.NetworkSecurityGroupIds = []string{r.groups[5]}
+			v.FreeformTags["team"] = "shop"
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		before, _ := r.region.NetworkLoadBalancer(id)
+		r.unchanged(svc, nodes)
+		nodes = append(nodes, r.node("node-3"))
+		r.mustUpdateBackends(svc, nodes)
+		for _, change := range []func(*v1.Service){
+			func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31234 },
+			func(s *v1.Service) {
+				s.Spec.Ports = append(s.Spec.Ports, newService("x", oci.KindNLB, 81).Spec.Ports...)
+			},
+			annotate(prefixNLB+"health-check-retries", "5"),
+			annotate(prefixNLB+"is-ppv2-enabled", "true"),
+			annotate(prefixNLB+"oci-network-security-groups", r.groups[0]),
+			func(s *v1.Service) { delete(s.Annotations, prefixNLB+"oci-network-security-groups") },
+			func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] },
+			func(s *v1.Service) { delete(s.Annotations, prefixNLB+"health-check-retries") },
+			func(s *v1.Service) { delete(s.Annotations, prefixNLB+"is-ppv2-enabled") },
+		} {
+			r.edit(svc, change)
+			r.mustSync(svc, nodes)
+		}
+		after, _ := r.region.NetworkLoadBalancer(id)
+		ours := func(v nlbsdk.NetworkLoadBalancer) nlbsdk.NetworkLoadBalancer {
+			set := v.BackendSets["TCP-80"]
+			set.Backends = nil
+			v.BackendSets["TCP-80"] = set
+			l := v.Listeners["TCP-80"]
+			if l.IsPpv2Enabled != nil && !*l.IsPpv2Enabled {
+				l.IsPpv2Enabled = nil // false is the default
+			}
+			v.Listeners["TCP-80"] = l
+			v.TimeUpdated = nil
+			return v
+		}
+		if diff := cmp.Diff(ours(before), ours(after)); diff != "" {
+			r.Errorf("foreign settings changed:\n%s", diff)
+		}
+		r.noEvents()
+	})
+}
+
+// A backend set of ours that somebody's listener uses stays when the Service does not need it any more.
+func TestBackendSetInForeignUse(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 9}, func(r *rig) {
+		nodes := r.nodes(1)
+		svc := r.service("web", oci.KindLB, 80, 81)
+		r.mustSync(svc, nodes)
+		err := r.region.Foreign().LoadBalancer(r.only().ID, func(v *lbsdk.LoadBalancer) {
+			v.Listeners["hand-9443"] = lbsdk.Listener{Name: common.String("hand-9443"), DefaultBackendSetName: common.String("TCP-81"), Port: common.Int(9443), Protocol: common.String("TCP")}
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.edit(svc, func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
+		r.mustSync(svc, nodes)
+		r.equal("listeners", len(r.only().Listeners), 2)
+		r.oneSeries(loadbalancer.ReasonKeptInUse, "TCP-81")
+		r.unchanged(svc, nodes)
+	})
+}
+
+// Legacy spellings of listener names are the listeners of their ports (C030, contract §3.2), and stay as they are.
+func TestLegacyListenerNames(t *testing.T) {
+	for _, name := range []string{"http-80", "HTTP-80", "TCP-80", "TCP-80-web-tls", "HTTP-80-old.secret"} {
+		t.Run(name, func(t *testing.T) {
+			simulate(t, ocisim.Options{Seed: 10}, func(r *rig) {
+				nodes := r.nodes(1)
+				svc := r.service("web", oci.KindLB, 80)
+				id := r.legacyBalancer(svc, oci.KindLB)
+				err := r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) {
+					l := v.Listeners["TCP-80"]
+					delete(v.Listeners, "TCP-80")
+					l.Name = &name
+					v.Listeners[name] = l
+				})
+				if err != nil {
+					r.Fatal(err)
+				}
+				r.mustSync(svc, nodes)
+				r.edit(svc, annotate(prefixLB+"backend-protocol", "http"))
+				r.mustSync(svc, nodes)
+				b := r.only()
+				r.equal("listeners", len(b.Listeners), 1)
+				r.equal("protocol", b.Listeners[name].Protocol, "HTTP")
+				r.equal("deletions", r.count("DeleteListener")+r.count("CreateListener"), 0)
+				r.edit(svc, func(s *v1.Service) { s.Spec.Ports = newService("x", oci.KindLB, 81).Spec.Ports })
+				r.mustSync(svc, nodes)
+				b = r.only()
+				r.equal("listeners after the port is gone", len(b.Listeners), 1)
+				r.equal("backend sets", len(b.BackendSets), 1)
+			})
+		})
+	}
+}
+
+// C046: TCP and UDP on one port, from one to both and back, without two listeners on a port and without a gap for TCP.
+func TestMergedListener(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 11}, func(r *rig) {
+		nodes := r.nodes(1)
+		svc := r.service("dns", oci.KindNLB, 53)
+		r.mustSync(svc, nodes)
+		tcp := svc.Spec.Ports[0]
+		udp := tcp
+		udp.Name, udp.Protocol = "udp", v1.ProtocolUDP
+		r.region.ResetCalls()
+		for _, step := range []struct {
+			ports    []v1.ServicePort
+			protocol string
+		}{
+			{[]v1.ServicePort{tcp, udp}, "TCP_AND_UDP"},
+			{[]v1.ServicePort{udp, tcp}, "TCP_AND_UDP"},
+			{[]v1.ServicePort{tcp}, "TCP"},
+			{[]v1.ServicePort{udp}, "UDP"},
+			{[]v1.ServicePort{tcp, udp}, "TCP_AND_UDP"},
+		} {
+			r.edit(svc, func(s *v1.Service) { s.Spec.Ports = step.ports })
+			r.mustSync(svc, nodes)
+			b := r.only()
+			r.equal("listeners", len(b.Listeners), 1)
+			for _, l := range b.Listeners {
+				r.equal("protocol", l.Protocol, step.protocol)
+				r.equal("backend port", b.BackendSets[l.BackendSetName].Backends[0].Port, int(tcp.NodePort))
+			}
+			r.equal("backend sets", len(b.BackendSets), 1)
+		}
+		r.equal("deleted listeners", r.count("DeleteListener"), 0)
+		r.noEvents()
+
+		udp.NodePort++
+		r.edit(svc, func(s *v1.Service) { s.Spec.Ports = []v1.ServicePort{tcp, udp} })
+		if _, err := r.m.Ensure(r.Context(), svc, nodes); err == nil {
+			r.Error("different node ports were merged")
+		}
+		r.oneSeries(loadbalancer.ReasonUnsupportedService, "port 53 is TCP and UDP with the node ports 30053 and 30054")
+	})
+}
+
+// Three-way update: an annotation that goes takes its value along, unless somebody else has set another one.
+func TestAnnotationRemoved(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 12}, func(r *rig) {
+		nodes := r.nodes(1)
+		svc := r.service("web", oci.KindLB, 80)
+		for key, value := range map[string]string{
+			prefixCommon + "loadbalancer-policy": "ip_hash", prefixLB + "health-check-retries": "7",
+			prefixLB + "health-check-interval": "20000 ms", prefixLB + "health-check-timeout": "4000",
+			prefixLB + "connection-idle-timeout": "600", prefixLB + "connection-proxy-protocol-version": "2",
+			prefixCommon + "oci-network-security-groups": r.groups[0] + ", " + r.groups[1] + ",",
+		} {
+			r.edit(svc, annotate(key, value))
+		}
+		r.mustSync(svc, nodes)
+		b := r.only()
+		r.equal("policy", b.BackendSets["TCP-80"].Policy, "IP_HASH")
+		r.equal("checker", b.BackendSets["TCP-80"].Checker, oci.HealthChecker{
+			Protocol: "HTTP", Port: 10256, URLPath: "/healthz", ReturnCode: 200, Retries: 7, IntervalMillis: 20000, TimeoutMillis: 4000,
+			ForcePlainText: b.BackendSets["TCP-80"].Checker.ForcePlainText,
+		})
+		r.equal("idle timeout", *b.Listeners["TCP-80"].IdleTimeoutSeconds, 600)
+		r.equal("proxy protocol", *b.Listeners["TCP-80"].ProxyProtocolVersion, 2)
+		r.equal("groups", len(b.NSGIDs), 2)
+
+		err := r.region.Foreign().LoadBalancer(b.ID, func(v *lbsdk.LoadBalancer) { // by hand, while the annotation says 7
+			v.BackendSets["TCP-80"].HealthChecker.Retries = common.Int(9)
+			v.NetworkSecurityGroupIds = append(v.NetworkSecurityGroupIds, r.groups[2])
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.edit(svc, func(s *v1.Service) {
+			for key := range s.Annotations {
+				if key != loadbalancer.AnnotationOCID && key != loadbalancer.AnnotationLastApplied {
+					delete(s.Annotations, key)
+				}
+			}
+		})
+		r.mustSync(svc, nodes)
+		b = r.only()
+		r.equal("policy", b.BackendSets["TCP-80"].Policy, "ROUND_ROBIN")
+		r.equal("retries, which somebody else set", b.BackendSets["TCP-80"].Checker.Retries, 9)
+		r.equal("interval", b.BackendSets["TCP-80"].Checker.IntervalMillis, 10000)
+		r.equal("timeout", b.BackendSets["TCP-80"].Checker.TimeoutMillis, 3000)
+		r.equal("groups", b.NSGIDs, []string{r.groups[2]})
+		if l := b.Listeners["TCP-80"]; l.IdleTimeoutSeconds != nil && *l.IdleTimeoutSeconds != 300 || l.ProxyProtocolVersion != nil {
+			r.Errorf("connection settings stay: %v %v", l.IdleTimeoutSeconds, l.ProxyProtocolVersion)
+		}
+		r.unchanged(svc, nodes)
+	})
+}
+
+// A work request of an update that fails is told with its cause; the next sync finishes the work.
+func TestUpdateFails(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 13}, func(r *rig, kind oci.BalancerKind) {
+		nodes := r.nodes(1)
+		svc := r.service("web", kind, 80)
+		r.mustSync(svc, nodes)
+		r.region.Fault(ocisim.Fault{Operation: "CreateBackendSet", Nth: 1, FailWork: true, Code: "INTERNAL_ERROR", Message: "disk on fire"})
+		r.edit(svc, func(s *v1.Service) { s.Spec.Ports = newService("x", kind, 80, 81).Spec.Ports })
+		r.mustSync(svc, nodes)
+		r.oneSeries(loadbalancer.ReasonWorkRequestFailed, "create backend set TCP-81", "INTERNAL_ERROR: disk on fire")
+		r.equal("listeners", len(r.only().Listeners), 2)
+		r.equal("condition", r.cluster.condition(svc.UID), "True Synced")
+	})
+}
+
+// A service that accepts a change and does not keep it is not written to for ever.
+func TestNotConverging(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 14}, func(r *rig) {
+		nodes := r.nodes(1)
+		svc := r.service("web", oci.KindLB, 80)
+		r.mustSync(svc, nodes)
+		id := r.only().ID
+		r.region.OnCall(func(c ocisim.Call) {
+			if c.Operation == "GetWorkRequest" { // of which the last one shows the end of the change
+				_ = r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) {
+					v.BackendSets["TCP-80"].HealthChecker.Retries = common.Int(3)
+				})
+			}
+		})
+		r.edit(svc, annotate(prefixLB+"health-check-retries", "5"))
+		r.region.ResetCalls()
+		if err := r.sync(svc, nodes, 5*time.Minute); err == nil {
+			r.Fatal("no error")
+		}
+		r.equal("series", len(r.cluster.series(loadbalancer.ReasonNotConverging)), 1)
+		if n := r.count("UpdateBackendSet"); n > 40 {
+			r.Errorf("%d writes in 5 minutes", n)
+		}
+	})
+}
