@@ -106,11 +106,12 @@ func (w *watchServices) wanting() []*v1.Service {
 }
 
 // nodeChanged queues the Services that an update of a node concerns, except for what the framework itself reacts to:
-// providerID, exclusion label, creation and deletion.
+// providerID, creation and deletion. It notices an exclusion label, but not the taint of a node to be deleted.
 func (w *watchServices) nodeChanged(before, after *v1.Node) {
 	readdressed := !slices.Equal(backendAddresses(before), backendAddresses(after))
 	relabelled := !labels.Equals(before.Labels, after.Labels)
-	if !readdressed && !relabelled || !isEligible(before) && !isEligible(after) {
+	wasEligible, nowEligible := isEligible(before), isEligible(after)
+	if !readdressed && !relabelled && wasEligible == nowEligible || !wasEligible && !nowEligible {
 		return
 	}
 	for _, service := range w.wanting() {
@@ -119,6 +120,7 @@ func (w *watchServices) nodeChanged(before, after *v1.Node) {
 		if !ok1 || !ok2 {
 			continue // its selector is wrong, which is reported at each sync, whatever the nodes are
 		}
+		matchedBefore, matches = matchedBefore && wasEligible, matches && nowEligible
 		if matchedBefore != matches || readdressed && matches {
 			w.queue.add(keyOf(service), queuedByNode, nodeChangeDelay)
 		}
