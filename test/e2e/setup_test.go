@@ -59,6 +59,12 @@ func (l *lab) run(flags ...string) *lab {
 	if l.ccm, err = l.StartCCM(l.ctx, flags...); err != nil {
 		l.t.Fatal(err)
 	}
+	return l.watch()
+}
+
+// watch makes a failure of the test of an end that nobody asked for, and of a panic.
+func (l *lab) watch() *lab {
+	l.t.Helper()
 	ccm := l.ccm
 	l.t.Cleanup(func() {
 		select {
@@ -309,6 +315,7 @@ func backendRow(kind string, port int, ips []string) string {
 // wantBackends waits for exactly these rows.
 func (l *lab) wantBackends(rows ...string) {
 	l.t.Helper()
+	slices.Sort(rows)
 	l.until("backends", func() (bool, string) {
 		got := l.backends()
 		return slices.Equal(got, rows), strings.Join(got, "; ")
