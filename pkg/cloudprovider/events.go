@@ -153,7 +153,7 @@ func shorten(message string) string {
 func causeOf(err error) string {
 	var presence *oci.PresenceError
 	if errors.As(err, &presence) {
-		return "presence: " + causeOf(presence.Read)
+		return causeOf(presence.Read)
 	}
 	var work *oci.WorkRequestError
 	if errors.As(err, &work) {

@@ -9,7 +9,6 @@ package cloudprovider
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -68,6 +67,9 @@ type Options struct {
 
 	// Notices become events on Process when this process becomes the leader.
 	Notices []Notice
+
+	// Leading, if it is set, is called when this process has become the leader, before it does anything else.
+	Leading func(context.Context)
 }
 
 // Notice is something about the process that its operator should know.
@@ -86,7 +88,6 @@ type Provider struct {
 	events    *reporter
 
 	initialize sync.Once
-	leading    atomic.Bool
 	context    context.Context // set by Initialize; ends with its stop channel
 
 	nodeClient kubernetes.Interface
@@ -115,8 +116,10 @@ func New(options Options) *Provider {
 // Initialize implements cloudprovider.Interface. The framework calls it when this process has become the leader.
 func (p *Provider) Initialize(clientBuilder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	p.initialize.Do(func() {
-		p.leading.Store(true)
 		p.context = wait.ContextForChannel(stop)
+		if p.options.Leading != nil {
+			p.options.Leading(p.context)
+		}
 		p.nodeClient = clientBuilder.ClientOrDie(nodeClientName)
 		p.events.start(p.context, p.nodeClient)
 		for _, n := range p.options.Notices {
@@ -167,9 +170,6 @@ func (p *Provider) forgetNode(obj any) {
 // Shutdown stops taking work, lets the work under way come to an end, and cuts it off when ctx ends. It leaves the cloud
 // in a state that the next process carries on from.
 func (p *Provider) Shutdown(ctx context.Context) { p.gate.close(ctx) }
-
-// Leading says whether this process has become the leader.
-func (p *Provider) Leading() bool { return p.leading.Load() }
 
 // LoadBalancer implements cloudprovider.Interface.
 func (p *Provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) {

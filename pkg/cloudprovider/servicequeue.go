@@ -83,9 +83,8 @@ func (q *serviceQueue) ready() bool {
 	return q.handler != nil
 }
 
-// run hands the keys over until ctx ends.
+// run hands the keys over until the queue is shut down.
 func (q *serviceQueue) run(ctx context.Context) {
-	context.AfterFunc(ctx, q.delayed.ShutDown)
 	for {
 		key, shutdown := q.delayed.Get()
 		if shutdown {

@@ -59,6 +59,7 @@ func newWatchServices(b *loadBalancers, q *serviceQueue, nodes coreinformers.Nod
 
 // run works until ctx ends. The first pass is one period after the start, when the framework has synced every Service.
 func (w *watchServices) run(ctx context.Context) {
+	context.AfterFunc(ctx, w.queue.delayed.ShutDown)
 	if !cache.WaitForCacheSync(ctx.Done(), w.synced...) {
 		return
 	}
