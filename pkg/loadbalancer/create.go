@@ -60,8 +60,8 @@ func (op *operation) createToken(model *Model) string {
 	if before != "" {
 		owner += " after " + before
 	}
-	if op.mem.burnt > 0 {
-		owner += " again " + strconv.Itoa(op.mem.burnt)
+	if !op.mem.burnt.IsZero() {
+		owner += " again " + op.mem.burnt.String()
 	}
 	body := model.Balancer()
 	body.Tags = oci.Tags{}
@@ -144,8 +144,8 @@ func (op *operation) createRefused(kind oci.BalancerKind, err error) error {
 	case errors.Is(err, oci.ErrInvalidRetryToken):
 		// A create under this token was carried out once: with other tags, or for a balancer that is gone. In the first
 		// case there is one that has not shown up yet.
-		op.mem.burnt++
 		op.mem.create.at = time.Now()
+		op.mem.burnt = op.mem.create.at
 		return op.settling(op.mem.create.at.Add(op.m.cfg.AbsenceSettle))
 	case errors.Is(err, oci.ErrLimitExceeded):
 		op.mem.create.known = true

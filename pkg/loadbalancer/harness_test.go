@@ -180,7 +180,12 @@ func (r *rig) nodes(n int) []*v1.Node {
 
 // service adds a Service with one TCP port for each number; the node port is 30000 more.
 func (r *rig) service(name string, kind oci.BalancerKind, ports ...int32) *v1.Service {
+	return r.serviceUID(name, types.UID("uid-"+name), kind, ports...)
+}
+
+func (r *rig) serviceUID(name string, uid types.UID, kind oci.BalancerKind, ports ...int32) *v1.Service {
 	svc := newService(name, kind, ports...)
+	svc.UID = uid
 	svc.CreationTimestamp = metav1.NewTime(time.Now().Add(time.Second).Truncate(time.Second))
 	r.cluster.put(svc)
 	return svc

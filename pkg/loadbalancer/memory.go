@@ -35,8 +35,8 @@ type serviceMemory struct {
 	create *createAttempt
 	// first means that this process is the first one to look after the Service: nothing was sent for it before.
 	first bool
-	// burnt counts retry tokens that the service did not accept any more.
-	burnt int
+	// burnt is when the service did not accept the retry token any more.
+	burnt time.Time
 	// open are work requests of this process whose end was not seen.
 	open []openWork
 	// quiet means that no work request of an earlier process is open.
