@@ -55,7 +55,7 @@ type ownFlags struct {
 
 func (f *ownFlags) sets() cliflag.NamedFlagSets {
 	var sets cliflag.NamedFlagSets
-	fs := sets.FlagSet("oci")
+	fs := sets.FlagSet("OCI")
 	fs.BoolVar(&f.strictConfig, "strict-config", false,
 		"Refuse a cloud config with unknown or misspelt keys instead of warning about them.")
 	fs.DurationVar(&f.serviceResync, "oci-service-resync-period", cloudprovider.DefaultServiceResync,
