@@ -148,7 +148,7 @@ func (b bundle) build(ctx context.Context, m module, dir string, progress io.Wri
 	if err := errors.Join(os.RemoveAll(staging), os.RemoveAll(dir)); err != nil { // leftovers of a killed build
 		return err
 	}
-	defer os.RemoveAll(staging)
+	defer func() { _ = os.RemoveAll(staging) }()
 	out, tmp := filepath.Join(staging, "out"), filepath.Join(staging, "tmp")
 	if err := errors.Join(os.MkdirAll(out, 0o755), os.MkdirAll(tmp, 0o755)); err != nil {
 		return err

@@ -21,7 +21,10 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
 )
 
-func main() {
+func main() { os.Exit(crash()) }
+
+// crash returns the exit code.
+func crash() int {
 	only := flag.String("run", "", "scenarios to run, comma separated (default: all): lb/create, nlb/delete, …")
 	stride := flag.Int("stride", 1, "take every n-th kill point only")
 	flag.Parse()
@@ -29,8 +32,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, *only, *stride); err != nil {
 		fmt.Fprintln(os.Stderr, "crash:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // tally is the result of a matrix.

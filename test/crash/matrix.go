@@ -121,10 +121,11 @@ func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
 	hold.Discard()
 	found := m.recover(ctx, name)
 	found.call = call.Operation
-	if err := m.remove(ctx, name); err != nil {
-		return problem{kind: stuck, call: call.Operation, text: "the Service cannot be deleted afterwards: " + err.Error()}, nil
-	}
-	if found.kind == fine {
+	removed := m.remove(ctx, name)
+	switch {
+	case removed != nil:
+		found = problem{kind: stuck, call: call.Operation, text: "the Service cannot be deleted afterwards: " + removed.Error()}
+	case found.kind == fine:
 		if rest := m.leftovers(); rest != "" {
 			found = problem{kind: leak, call: call.Operation, text: "left after the Service was deleted: " + rest}
 		}

@@ -31,7 +31,10 @@ import (
 // stepTimeout bounds each step; it is far above what a busy machine needs.
 const stepTimeout = 5 * time.Minute
 
-func main() {
+func main() { os.Exit(show()) }
+
+// show returns the exit code.
+func show() int {
 	once := flag.Bool("once", false, "delete the Services at the end, show that the region is empty again, and exit")
 	bin := flag.String("bin", "", "directory of the built binaries (default: build them)")
 	flag.Parse()
@@ -39,8 +42,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, os.Stdout, *bin, *once); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 type demo struct {
@@ -53,11 +57,12 @@ type demo struct {
 func run(ctx context.Context, out io.Writer, bin string, once bool) (err error) {
 	d := &demo{out: out, began: time.Now()}
 	d.say("starting a simulated OCI region, etcd and kube-apiserver")
-	if d.bed, err = testbed.Start(ctx, testbed.Options{
+	d.bed, err = testbed.Start(ctx, testbed.Options{
 		Region:   ocisim.Options{Seed: 1, Durations: demoDurations()},
 		BinDir:   bin,
 		Progress: out,
-	}); err != nil {
+	})
+	if err != nil {
 		return quiet(ctx, err)
 	}
 	defer func() { err = errors.Join(err, d.bed.Stop()) }()
@@ -79,10 +84,10 @@ func run(ctx context.Context, out io.Writer, bin string, once bool) (err error) 
 
 // quiet makes an interruption by the user a normal end.
 func quiet(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if context.Cause(ctx) == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // demoDurations are those of the real services, shortened so that a demo takes seconds.
@@ -138,7 +143,7 @@ func (d *demo) whileRunning(ctx context.Context) (context.Context, context.Cance
 }
 
 func services() []*v1.Service {
-	make := func(name string, annotations map[string]string) *v1.Service {
+	service := func(name string, annotations map[string]string) *v1.Service {
 		return &v1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Annotations: annotations},
 			Spec: v1.ServiceSpec{
@@ -151,8 +156,8 @@ func services() []*v1.Service {
 		}
 	}
 	return []*v1.Service{
-		make("web-lb", nil),
-		make("web-nlb", map[string]string{"oci.oraclecloud.com/load-balancer-type": "nlb"}),
+		service("web-lb", nil),
+		service("web-nlb", map[string]string{"oci.oraclecloud.com/load-balancer-type": "nlb"}),
 	}
 }
 

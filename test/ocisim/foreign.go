@@ -101,8 +101,8 @@ func (f *Foreign) RemoveRule(groupID, ruleID string) error {
 	return nil
 }
 
-// StopInstance, StartInstance and TerminateInstance set off what the console's buttons set off: the instance passes
-// through its transient state.
+// StopInstance stops an instance as the console's button does: like StartInstance and TerminateInstance it lets the
+// instance pass through its transient state.
 func (f *Foreign) StopInstance(id string) error {
 	return f.instanceAction(id, (*cloud).stopInstance)
 }

@@ -116,7 +116,7 @@ func TestAdvance(t *testing.T) {
 	if got := f.state(api + "/instances/" + f.instance); got != "STOPPED" {
 		t.Errorf("state %s after ten minutes", got)
 	}
-	if d := f.region.Now().Sub(time.Now()); d < 10*time.Minute-time.Second || d > 10*time.Minute {
+	if d := time.Until(f.region.Now()); d < 10*time.Minute-time.Second || d > 10*time.Minute {
 		t.Errorf("the region's clock is %s ahead", d)
 	}
 }

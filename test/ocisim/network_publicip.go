@@ -66,13 +66,11 @@ func getPublicIPByPrivateIP(c *call) (*answer, error) {
 
 // showPublicIP answers with the public address under a key, as a get by OCID would.
 func (c *call) showPublicIP(key string) (*answer, error) {
-	for _, res := range c.store.under(publicIPs.kindInfo, key) {
-		if res.miss() || c.denied(publicIPs.policy, Read, res.compartment) {
-			break
-		}
-		return c.show(res), nil
+	found := c.store.under(publicIPs.kindInfo, key)
+	if len(found) == 0 || found[0].miss() || c.denied(publicIPs.policy, Read, found[0].compartment) {
+		return nil, errNotFound()
 	}
-	return nil, errNotFound()
+	return c.show(found[0]), nil
 }
 
 func createPublicIP(c *call) (*answer, error) {

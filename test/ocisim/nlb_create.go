@@ -244,14 +244,15 @@ func (cl *cloud) addSixth(id, wanted string) {
 	}) {
 		return
 	}
-	for _, vnicID := range cl.ownedVNICs[id] {
-		six, err := cl.addIPv6(vnics.find(cl, vnicID), wanted)
-		if err != nil {
-			return
-		}
-		networkLoadBalancers.update(cl, id, func(v *networkloadbalancer.NetworkLoadBalancer) {
-			v.IpAddresses = append(v.IpAddresses, nlbAddress(value(six.IpAddress), !value(v.IsPrivate), networkloadbalancer.IpVersionIpv6))
-		})
+	owned := cl.ownedVNICs[id]
+	if len(owned) == 0 {
 		return
 	}
+	six, err := cl.addIPv6(vnics.find(cl, owned[0]), wanted)
+	if err != nil {
+		return
+	}
+	networkLoadBalancers.update(cl, id, func(v *networkloadbalancer.NetworkLoadBalancer) {
+		v.IpAddresses = append(v.IpAddresses, nlbAddress(value(six.IpAddress), !value(v.IsPrivate), networkloadbalancer.IpVersionIpv6))
+	})
 }

@@ -25,7 +25,10 @@ type arguments struct {
 	build, sidecars              bool
 }
 
-func main() {
+func main() { os.Exit(devcluster()) }
+
+// devcluster returns the exit code.
+func devcluster() int {
 	var a arguments
 	flag.BoolVar(&a.controllerManager, "controller-manager", true, "run kube-controller-manager")
 	flag.BoolVar(&a.scheduler, "scheduler", true, "run kube-scheduler")
@@ -38,8 +41,9 @@ func main() {
 	defer stop()
 	if err := run(ctx, a); err != nil {
 		fmt.Fprintln(os.Stderr, "devcluster:", err)
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 func run(ctx context.Context, a arguments) error {
