@@ -98,18 +98,6 @@ func (r *reporter) post(object runtime.Object, eventType, reason, cause, message
 	r.recorder.Event(object, eventType, reason, s.message)
 }
 
-// over says that a trouble of an object has ended: when it comes back it is a new one.
-func (r *reporter) over(object runtime.Object, reason string) {
-	key := troubleOf(object, reason, "")
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for k := range r.troubles {
-		if k.object == key.object && k.name == key.name && k.reason == reason {
-			delete(r.troubles, k)
-		}
-	}
-}
-
 func (r *reporter) forget(object types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

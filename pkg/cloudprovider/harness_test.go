@@ -69,7 +69,7 @@ func inBubble(t *testing.T, options ocisim.Options, test func(t *testing.T, b *b
 	privateKey() // outside of the bubble: the first caller makes it
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		b := newBed(t, ctx, options)
+		b := newBed(ctx, t, options)
 		defer func() {
 			cancel()
 			b.factory.Shutdown()
@@ -79,7 +79,7 @@ func inBubble(t *testing.T, options ocisim.Options, test func(t *testing.T, b *b
 	})
 }
 
-func newBed(t *testing.T, ctx context.Context, options ocisim.Options) *bed {
+func newBed(ctx context.Context, t *testing.T, options ocisim.Options) *bed {
 	t.Helper()
 	b := &bed{t: t, ctx: ctx, region: ocisim.New(options), server: newAPIServer()}
 	b.client = b.server.client

@@ -131,7 +131,7 @@ func (b *loadBalancers) answer(ctx context.Context, service *v1.Service, err err
 	case errors.Is(err, loadbalancer.ErrServiceGone), b.provider.gate.isClosed():
 		return cloudprovider.ImplementedElsewhere
 	case errors.As(err, &pending):
-		if b.resume(service, pending) {
+		if b.resume(ctx, service, pending) {
 			return cloudprovider.ImplementedElsewhere
 		}
 	case errors.As(err, &refusal):
@@ -161,7 +161,7 @@ func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 }
 
 // resume waits for the cloud in the background and queues the Service then. It is false if there is no way to queue it.
-func (b *loadBalancers) resume(service *v1.Service, pending *loadbalancer.Pending) bool {
+func (b *loadBalancers) resume(ctx context.Context, service *v1.Service, pending *loadbalancer.Pending) bool {
 	q := b.framework()
 	if q == nil {
 		return false
@@ -172,9 +172,11 @@ func (b *loadBalancers) resume(service *v1.Service, pending *loadbalancer.Pendin
 		return true
 	}
 	b.waiting[service.UID] = true
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitDeadline)
+	stop := context.AfterFunc(b.provider.context, cancel) //nolint:contextcheck // the wait outlives the operation, not the process
 	go func() {
-		ctx, cancel := context.WithTimeout(b.provider.context, waitDeadline)
 		defer cancel()
+		defer stop()
 		delay := againDelay
 		if err := pending.Wait(ctx); err != nil {
 			klog.FromContext(ctx).Info("Waiting for the cloud ended", "service", klog.KObj(service), "err", err)

@@ -438,6 +438,14 @@ func TestNodeChangesReachTheBalancer(t *testing.T) {
 		b.update("w-1", func(n *v1.Node) { n.Status.Addresses[1].Address = "10.0.1.9" })
 		expect("address changed", "10.0.1.2", "10.0.1.9")
 
+		about := v1.Taint{Key: "ToBeDeletedByClusterAutoscaler", Effect: v1.TaintEffectNoSchedule}
+		b.update("w-2", func(n *v1.Node) { n.Spec.Taints = append(n.Spec.Taints, about) })
+		expect("node about to be deleted", "10.0.1.9")
+		b.update("w-2", func(n *v1.Node) { n.Spec.Taints = nil })
+		expect("node stays", "10.0.1.2", "10.0.1.9")
+		b.update("w-2", func(n *v1.Node) { label(n, v1.LabelNodeExcludeBalancers, "true") })
+		expect("node excluded", "10.0.1.9")
+
 		b.client.ClearActions()
 		b.region.ResetCalls()
 		b.update("w-1", func(n *v1.Node) { label(n, "other", "label") })

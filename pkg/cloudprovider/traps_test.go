@@ -163,7 +163,7 @@ func TestTrap3UpdateWithOldArguments(t *testing.T) {
 // Traps 4 and 5: for the framework, ImplementedElsewhere is the success of a deletion.
 func TestTrap5DeletionIsNeverElsewhere(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
-		failure := error(framework.ImplementedElsewhere)
+		failure := framework.ImplementedElsewhere
 		s := &stub{exists: true, remove: func(context.Context, *v1.Service) error { return failure },
 			ensure: func(context.Context, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
 				return &v1.LoadBalancerStatus{}, nil

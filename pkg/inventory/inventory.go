@@ -92,7 +92,9 @@ func (i *Inventory) Forget(id string) {
 	i.instances.forget(id)
 }
 
-func attachmentsKey(instanceID, compartmentID string) string { return instanceID + " in " + compartmentID }
+func attachmentsKey(instanceID, compartmentID string) string {
+	return instanceID + " in " + compartmentID
+}
 
 // PrimaryVNIC returns the primary VNIC of an instance, as of at most maxAge ago.
 func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, maxAge time.Duration) (*oci.VNIC, error) {
