@@ -67,9 +67,9 @@ func read(s *Settings, table []Annotation, a Annotation, kind oci.BalancerKind, 
 		if err := a.set(s, value); err != nil {
 			problems = append(problems, Problem{
 				Reason:  ReasonInvalidAnnotation,
-				Message: fmt.Sprintf("annotation %s has the value %q: %v", a.Key, value, err),
+				Message: fmt.Sprintf("annotation %s has the value %q: %v", a.Key, shortened(value), err),
 				Fatal:   true,
-				Nodes:   a.Type == TypeSelector || a.Key == annotationType,
+				Nodes:   a.Type == TypeSelector,
 			})
 		} else if a.Deprecated != "" {
 			problems.warn(ReasonDeprecatedAnnotation, fmt.Sprintf("annotation %s is deprecated; use %s", a.Key, a.Deprecated))
@@ -171,6 +171,15 @@ func likeness(a, b string) float64 {
 		return 0
 	}
 	return 2 * float64(common) / float64(total)
+}
+
+// shortened cuts a text that would fill an event.
+func shortened(text string) string {
+	const most = 80
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
 }
 
 func orDefault[T any](v *T, byDefault T) T {

@@ -1,0 +1,311 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+// C059: names fit, are legal, say what they are made of, and never meet.
+func TestNames(t *testing.T) {
+	legal := regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+	kinds := map[oci.BalancerKind][]string{
+		oci.KindLB:  {"TCP", "HTTP", "HTTP2", "GRPC"},
+		oci.KindNLB: {"TCP", "UDP", "TCP_AND_UDP"},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]oci.BalancerKind{oci.KindLB, oci.KindNLB}).Draw(t, "kind")
+		protocol := rapid.SampledFrom(kinds[kind]).Draw(t, "protocol")
+		port := rapid.Int32Range(1, 65535).Draw(t, "port")
+		v6 := kind == oci.KindNLB && rapid.Bool().Draw(t, "v6")
+		name := objectName(protocol, port, v6)
+		if !legal.MatchString(name) {
+			t.Fatalf("illegal name %q", name)
+		}
+		// Reading a name back gives what it was made of: hence no two of them are equal.
+		if got, ok := parseName(kind, name, true); !ok || got != (parsedName{protocol, int(port), v6}) {
+			t.Fatalf("%q reads as %+v, %t", name, got, ok)
+		}
+	})
+}
+
+// Names of others are nobody's of ours.
+func TestForeignNames(t *testing.T) {
+	for _, name := range []string{
+		"", "hand-9443", "TCP", "TCP-", "TCP-0", "TCP-080", "TCP-65536", "TCP--1", "TCP-80-UPPER", "SCTP-80", "TCP-80-", "tcp_and_udp-80",
+		"TCP-80-IPv6", "UDP-80",
+	} {
+		if _, ok := parseName(oci.KindLB, name, true); ok {
+			t.Errorf("LB listener %q is taken for ours", name)
+		}
+	}
+	for _, name := range []string{"hand", "TCP-80-secret", "HTTP-80", "GRPC-80", "TCP-80-ipv6", "TCP-80-IPv6-x"} {
+		if ownBackendSet(oci.KindNLB, name) {
+			t.Errorf("NLB backend set %q is taken for ours", name)
+		}
+	}
+	if _, ok := ownListener(oci.KindLB, oci.Listener{Name: "TCP-80", Port: 81}); ok {
+		t.Error("a listener whose port is not the one in its name is taken for ours")
+	}
+}
+
+// wish is a Service with what is known about it.
+type wish struct {
+	svc   *v1.Service
+	nodes []*v1.Node
+}
+
+func drawWish(t *rapid.T, kind oci.BalancerKind, dual bool, label string) wish {
+	svc := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "uid", Annotations: map[string]string{annotationType: string(kind)}},
+		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol}},
+	}
+	if dual {
+		svc.Spec.IPFamilies = append(svc.Spec.IPFamilies, v1.IPv6Protocol)
+	}
+	for _, port := range rapid.SliceOfNDistinct(rapid.SampledFrom([]int32{53, 80, 81, 443}), 1, 4, rapid.ID).Draw(t, label+" ports") {
+		p := v1.ServicePort{Port: port, NodePort: rapid.Int32Range(30000, 30002).Draw(t, "node port"), Protocol: v1.ProtocolTCP}
+		if kind == oci.KindNLB {
+			p.Protocol = rapid.SampledFrom([]v1.Protocol{v1.ProtocolTCP, v1.ProtocolUDP}).Draw(t, "protocol")
+			if rapid.Bool().Draw(t, "both") {
+				both := p
+				both.Protocol = map[v1.Protocol]v1.Protocol{v1.ProtocolTCP: v1.ProtocolUDP, v1.ProtocolUDP: v1.ProtocolTCP}[p.Protocol]
+				svc.Spec.Ports = append(svc.Spec.Ports, both)
+			}
+		}
+		svc.Spec.Ports = append(svc.Spec.Ports, p)
+	}
+	if rapid.Bool().Draw(t, "local") {
+		svc.Spec.ExternalTrafficPolicy, svc.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+	}
+	values := map[string][]string{
+		prefixCommon + "loadbalancer-policy": {"IP_HASH", "LEAST_CONNECTIONS"}, prefixCommon + "oci-network-security-groups": {group("a"), group("a") + "," + group("b")},
+		prefixLB + "load-balancer-health-check-retries": {"1", "2"}, prefixLB + "load-balancer-connection-idle-timeout": {"100", "200"},
+		prefixLB + "load-balancer-connection-proxy-protocol-version": {"1", "2"}, prefixLB + "load-balancer-backend-protocol": {"HTTP", "TCP"},
+		prefixLB + "load-balancer-health-check-interval": {"20000"}, prefixLB + "load-balancer-health-check-timeout": {"1000", "2000"},
+	}
+	if kind == oci.KindNLB {
+		values = map[string][]string{
+			prefixNLB + "backend-policy": {"TWO_TUPLE", "THREE_TUPLE"}, prefixNLB + "oci-network-security-groups": {group("a"), group("b") + "," + group("c")},
+			prefixNLB + "health-check-retries": {"1", "2"}, prefixNLB + "health-check-interval": {"20000"}, prefixNLB + "health-check-timeout": {"1000"},
+			prefixNLB + "is-ppv2-enabled": {"true", "false"},
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if rapid.Bool().Draw(t, key) {
+			svc.Annotations[key] = rapid.SampledFrom(values[key]).Draw(t, "value")
+		}
+	}
+	w := wish{svc: svc}
+	for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(1, 4), 1, 4, rapid.ID).Draw(t, label+" nodes") {
+		w.nodes = append(w.nodes, &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
+			Spec:       v1.NodeSpec{ProviderID: fmt.Sprintf("oci://ocid1.instance.oc1.iad.n%d", i)},
+			Status: v1.NodeStatus{Addresses: []v1.NodeAddress{
+				{Type: v1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i)}, {Type: v1.NodeInternalIP, Address: fmt.Sprintf("fd00::%d", i)},
+			}},
+		})
+	}
+	return w
+}
+
+func group(name string) string { return "ocid1.networksecuritygroup.oc1.iad." + name }
+
+// model is what the wish comes to, for a new balancer or for a live one.
+func (w wish) model(t *rapid.T, kind oci.BalancerKind, live *oci.Balancer) *Model {
+	settings, problems := ParseAnnotations(w.svc.Annotations, kind)
+	subnet := &oci.Subnet{ID: "ocid1.subnet.oc1.iad.s", CIDRs: []string{"10.0.0.0/24"}, IPv6CIDRs: []string{"fd00::/64"}}
+	cfg := Config{CompartmentID: "ocid1.compartment.oc1..c", Subnet1: subnet.ID}
+	m, more := Desired(w.svc, w.nodes, settings, cfg, Facts{Live: live, Subnets: []*oci.Subnet{subnet}})
+	if all := append(problems, more...); len(all) > 0 {
+		t.Fatalf("problems: %v", all)
+	}
+	return m
+}
+
+// Any Service can become any other one: the plan is legal at every step, in whatever order the steps that do not wait for
+// each other are done; it keeps the listeners of ports that stay; what is reached is what a creation would have made; what
+// belongs to others is as it was; and nothing is left to do.
+func TestPlans(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := rapid.SampledFrom([]oci.BalancerKind{oci.KindLB, oci.KindNLB}).Draw(t, "kind")
+		dual := kind == oci.KindNLB && rapid.Bool().Draw(t, "dual")
+		from, to := drawWish(t, kind, dual, "from"), drawWish(t, kind, dual, "to")
+
+		before := from.model(t, kind, nil)
+		last := before.applied()
+		live := before.Balancer()
+		live.ID, live.State = "ocid", "ACTIVE"
+		if plan, _ := Diff(live, from.model(t, kind, live), last, nil); len(plan) > 0 {
+			t.Fatalf("a new balancer needs changes:\n%s", plan)
+		}
+		addForeign(live)
+		foreign := foreignParts(live)
+
+		want := to.model(t, kind, live)
+		plan, problems := Diff(live, want, last, map[string]string{TagOwner: "uid"})
+		if len(problems) > 0 {
+			t.Fatalf("problems: %v", problems)
+		}
+		s := stage{t: t, Balancer: live, model: want, last: last, staying: stayingPorts(before, want)}
+		s.perform(plan)
+
+		if again, _ := Diff(live, want, last, nil); len(again) > 0 {
+			t.Fatalf("after the plan\n%s\nthere is more to do:\n%s", plan, again)
+		}
+		if again, _ := Diff(live, want, want.applied(), nil); len(again) > 0 {
+			t.Fatalf("with the new record there is more to do:\n%s", again)
+		}
+		if diff := cmp.Diff(foreign, foreignParts(live), unexported); diff != "" {
+			t.Fatalf("changed what is not ours:\n%s\nby\n%s", diff, plan)
+		}
+		if diff := cmp.Diff(controlled(want.Balancer()), controlled(live), cmpopts.SortSlices(func(a, b string) bool { return a < b })); diff != "" {
+			t.Fatalf("the balancer is not what a creation would have made:\n%s\nby\n%s", diff, plan)
+		}
+	})
+}
+
+var unexported = cmpopts.IgnoreUnexported(oci.BackendSet{}, oci.Listener{}, oci.Backend{})
+
+func addForeign(b *oci.Balancer) {
+	b.BackendSets["hand"] = oci.BackendSet{Name: "hand", Policy: "IP_HASH"}
+	b.Listeners["hand-9443"] = oci.Listener{Name: "hand-9443", BackendSetName: "hand", Port: 9443, Protocol: "TCP"}
+	b.NSGIDs = append(slices.Clone(b.NSGIDs), group("hand"))
+	b.Freeform = map[string]string{"team": "shop"}
+	for name, bs := range b.BackendSets {
+		bs.Checker.ResponseBodyRegex = "ok"
+		b.BackendSets[name] = bs
+	}
+	for name, l := range b.Listeners {
+		l.RuleSetNames = []string{"waf"}
+		b.Listeners[name] = l
+	}
+}
+
+// foreignParts are what no Service controls.
+func foreignParts(b *oci.Balancer) []any {
+	return []any{b.BackendSets["hand"], b.Listeners["hand-9443"], slices.Contains(b.NSGIDs, group("hand")), b.Freeform["team"]}
+}
+
+// controlled are the fields that Services control, by port.
+func controlled(b *oci.Balancer) map[string]any {
+	out := map[string]any{}
+	for _, l := range b.Listeners {
+		if l.Name == "hand-9443" {
+			continue
+		}
+		bs := b.BackendSets[l.BackendSetName]
+		checker := bs.Checker
+		checker.ResponseBodyRegex = ""
+		var backends []string
+		for _, x := range bs.Backends {
+			backends = append(backends, fmt.Sprintf("%s:%d %s", x.IP, x.Port, x.TargetID))
+		}
+		key := fmt.Sprintf("%d %s", l.Port, l.IPVersion)
+		out[key] = []any{
+			l.Protocol, l.BackendSetName, orDefault(l.IdleTimeoutSeconds, 0), orDefault(l.ProxyProtocolVersion, 0), orDefault(l.PPv2, false),
+			bs.Policy, checker, orDefault(bs.PreserveSource, true),
+		}
+		out[key+" backends"] = backends
+	}
+	for _, id := range b.NSGIDs {
+		if id != group("hand") {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+func stayingPorts(a, b *Model) map[portKey]bool {
+	out := map[portKey]bool{}
+	for _, x := range a.Listeners {
+		if slices.ContainsFunc(b.Listeners, func(y Listener) bool { return x.key() == y.key() }) {
+			out[x.key()] = true
+		}
+	}
+	return out
+}
+
+// stage is a balancer on which steps are performed under the rules of the API.
+type stage struct {
+	t *rapid.T
+	*oci.Balancer
+	model   *Model
+	last    Applied
+	staying map[portKey]bool
+}
+
+// perform does the steps of a plan in an order that is drawn among the possible ones.
+func (s stage) perform(plan Plan) {
+	done := make([]bool, len(plan))
+	for range plan {
+		var ready []int
+		for i, step := range plan {
+			if !done[i] && !slices.ContainsFunc(step.After, func(j int) bool { return !done[j] }) {
+				ready = append(ready, i)
+			}
+		}
+		if len(ready) == 0 {
+			s.t.Fatalf("steps wait for each other:\n%s", plan)
+		}
+		i := rapid.SampledFrom(ready).Draw(s.t, "next step")
+		s.step(plan[i])
+		done[i] = true
+		s.check(plan, plan[i])
+	}
+}
+
+func (s stage) step(step Step) {
+	switch step.Action {
+	case CreateBackendSet:
+		s.BackendSets[step.Name] = s.model.newBackendSet(s.model.BackendSets[step.Want])
+	case UpdateBackendSet:
+		s.BackendSets[step.Name] = s.model.mergeBackendSet(s.BackendSets[step.Name], s.model.BackendSets[step.Want], s.last)
+	case DeleteBackendSet:
+		delete(s.BackendSets, step.Name)
+	case CreateListener:
+		s.Listeners[step.Name] = s.model.newListener(s.model.Listeners[step.Want])
+	case UpdateListener:
+		s.Listeners[step.Name] = s.model.mergeListener(s.Listeners[step.Name], s.model.Listeners[step.Want], s.last)
+	case DeleteListener:
+		delete(s.Listeners, step.Name)
+	case UpdateNSGs:
+		s.NSGIDs = s.model.mergeNSGs(s.NSGIDs, s.last)
+	case UpdateTags:
+		s.Freeform = withTags(s.Freeform, map[string]string{TagOwner: "uid"})
+	default:
+		s.t.Fatalf("unexpected step %s", step)
+	}
+}
+
+// check holds the balancer against the rules of the API, and sees that ports that stay are served.
+func (s stage) check(plan Plan, step Step) {
+	ports := map[portKey]string{}
+	for name, l := range s.Listeners {
+		if other := ports[keyOf(l)]; other != "" {
+			s.t.Fatalf("after %q the listeners %s and %s are on one port:\n%s", step, name, other, plan)
+		}
+		ports[keyOf(l)] = name
+		if _, ok := s.BackendSets[l.BackendSetName]; !ok {
+			s.t.Fatalf("after %q listener %s has no backend set:\n%s", step, name, plan)
+		}
+	}
+	for port := range s.staying {
+		if ports[port] == "" {
+			s.t.Fatalf("after %q nobody listens on %v:\n%s", step, port, plan)
+		}
+	}
+}
