@@ -106,7 +106,7 @@ What a Service of type ` + "`LoadBalancer`" + ` can ask for beyond its spec. [se
 - Values are taken without blanks around them. ` + "`true` and `false`" + `, units, and the words of "one of" lists may be written in any case. An
   empty value counts as no annotation.
 - An illegal value is an event ` + "`InvalidAnnotation`" + `, and the balancer is neither made nor changed until it is corrected. Backends of a live
-  balancer still follow the nodes, unless the illegal value is that of a node selector or of ` + "`" + annotationType + "`" + `.
+  balancer still follow the nodes, unless the illegal value is that of a node selector.
 - A key is ours if it begins with ` + "`" + prefixLB + "`, `" + prefixCommon + "` or" + `
   ` + "`" + prefixNLB + "`" + `. One that is ours and not known has no effect, and is an event ` + "`UnknownAnnotation`" + `
   that names the nearest known key. A key for the other type of balancer has no effect either, and is an event ` + "`AnnotationIgnored`" + `.
