@@ -53,13 +53,13 @@ type loadBalancers struct {
 
 	mu      sync.Mutex
 	queue   *serviceQueue // nil until the framework's controller is made
-	waiting map[types.UID]bool
+	waiting map[types.UID]*backgroundWait
 }
 
 var _ cloudprovider.LoadBalancer = (*loadBalancers)(nil)
 
 func newLoadBalancers(p *Provider, support *ServiceSupport, manager Balancers) *loadBalancers {
-	return &loadBalancers{provider: p, support: support, manager: manager, waiting: map[types.UID]bool{}}
+	return &loadBalancers{provider: p, support: support, manager: manager, waiting: map[types.UID]*backgroundWait{}}
 }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer.
@@ -160,34 +160,49 @@ func (b *loadBalancers) EnsureLoadBalancerDeleted(ctx context.Context, _ string,
 	return b.support.clear(ctx, service)
 }
 
-// resume waits for the cloud in the background and queues the Service then. It is false if there is no way to queue it.
+// resume waits for the cloud in the background and queues the Service then. What was waited for before no longer counts:
+// a change of the Service may have made it another wish. It is false if there is no way to queue the Service.
 func (b *loadBalancers) resume(ctx context.Context, service *v1.Service, pending *loadbalancer.Pending) bool {
 	q := b.framework()
 	if q == nil {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.waiting[service.UID] {
-		return true
-	}
-	b.waiting[service.UID] = true
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitDeadline)
+	mine := &backgroundWait{cancel: cancel}
+	b.mu.Lock()
+	before := b.waiting[service.UID]
+	b.waiting[service.UID] = mine
+	b.mu.Unlock()
+	if before != nil {
+		before.cancel()
+	}
 	stop := context.AfterFunc(b.provider.context, cancel) //nolint:contextcheck // the wait outlives the operation, not the process
 	go func() {
 		defer cancel()
 		defer stop()
 		delay := againDelay
-		if err := pending.Wait(ctx); err != nil {
+		err := pending.Wait(ctx)
+		b.mu.Lock()
+		current := b.waiting[service.UID] == mine
+		if current {
+			delete(b.waiting, service.UID)
+		}
+		b.mu.Unlock()
+		if !current {
+			return
+		}
+		if err != nil {
 			klog.FromContext(ctx).Info("Waiting for the cloud ended", "service", klog.KObj(service), "err", err)
 			delay = retryDelay
 		}
-		b.mu.Lock()
-		delete(b.waiting, service.UID)
-		b.mu.Unlock()
 		q.add(keyOf(service), queuedByCloud, delay)
 	}()
 	return true
+}
+
+// backgroundWait is a wait of resume; the map of waits tells whether it still counts.
+type backgroundWait struct {
+	cancel context.CancelFunc
 }
 
 // framework returns the way into the framework's queue, nil if there is none.

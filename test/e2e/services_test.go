@@ -191,6 +191,7 @@ func TestC027DeleteWithoutPolicy(t *testing.T) {
 		return len(l.get("a").Finalizers) == 0, l.CallLog(10)
 	})
 	restore()
+	l.poke("a")
 	l.eventually("gone", func(ctx ctxT) error { return l.ServiceGone(ctx, "default", "a") })
 	l.empty()
 
@@ -271,6 +272,7 @@ func TestC034CauseOfAFailedWorkRequest(t *testing.T) {
 	l.service("a", "lb", nil)
 	l.event("default", "a", "", "BAD_INPUT", "no free addresses in subnet s1")
 	remove()
+	l.poke("a") // a change of the Service ends the slow retry
 	l.served("a")
 	if n := len(l.Region.LoadBalancers()); n != 1 {
 		t.Errorf("%d load balancers: the failed one must be gone", n)
