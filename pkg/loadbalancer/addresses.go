@@ -32,6 +32,15 @@ func sortedAddresses(addresses []oci.BalancerAddress) []oci.BalancerAddress {
 	return out
 }
 
+// canonical is the one spelling of an address; text that is none stays as it is.
+func canonical(text string) string {
+	ip, err := netip.ParseAddr(text)
+	if err != nil {
+		return text
+	}
+	return ip.String()
+}
+
 // sameAddress compares addresses by value.
 func sameAddress(a, b string) bool {
 	x, errX := netip.ParseAddr(a)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
@@ -67,7 +68,7 @@ func read(s *Settings, table []Annotation, a Annotation, kind oci.BalancerKind, 
 		if err := a.set(s, value); err != nil {
 			problems = append(problems, Problem{
 				Reason:  ReasonInvalidAnnotation,
-				Message: fmt.Sprintf("annotation %s has the value %q: %v", a.Key, shortened(value), err),
+				Message: fmt.Sprintf("annotation %s has the value %q: %v", a.Key, shortened(value, maxShownValue), err),
 				Fatal:   true,
 				Nodes:   a.Type == TypeSelector,
 			})
@@ -173,13 +174,18 @@ func likeness(a, b string) float64 {
 	return 2 * float64(common) / float64(total)
 }
 
-// shortened cuts a text that would fill an event.
-func shortened(text string) string {
-	const most = 80
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
+// maxShownValue is how much of a value an event shows.
+const maxShownValue = 80
+
+// shortened cuts a text that has more than a number of bytes, between characters.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return text
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 func orDefault[T any](v *T, byDefault T) T {

@@ -4,7 +4,9 @@
 package loadbalancer
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,7 +25,17 @@ const maxNSGs = 5
 
 // Annotations returns the table of all annotations, sorted by key.
 func Annotations() []Annotation {
-	table := slices.Concat(commonAnnotations(), lbAnnotations(), nlbAnnotations(), laterAnnotations(), ownAnnotations())
+	table := slices.Concat(
+		commonAnnotations(),
+		lbAnnotations(),
+		nlbAnnotations(),
+		twinAnnotations(prefixCommon, onLB()),
+		twinAnnotations(prefixNLB, onNLB()),
+		checkAnnotations(prefixLB+"load-balancer-", onLB(), 1000),
+		checkAnnotations(prefixNLB, onNLB(), 10000),
+		laterAnnotations(),
+		ownAnnotations(),
+	)
 	slices.SortFunc(table, func(a, b Annotation) int { return strings.Compare(a.Key, b.Key) })
 	return table
 }
@@ -45,11 +57,6 @@ func commonAnnotations() []Annotation {
 			set:  ocid("compartment", "tenancy")(func(s *Settings) *string { return &s.CompartmentID }),
 		},
 		{
-			Key: prefixCommon + "node-label-selector", Kinds: onLB(), Type: TypeSelector, Default: "every node", Change: MutableLive, Since: sinceV1,
-			Text: "Only nodes with these labels become backends.",
-			set:  selector,
-		},
-		{
 			Key: prefixCommon + "ingress-ip-mode", Kinds: onBoth(), Type: TypeEnum, Values: []string{"proxy", "vip"}, Default: "not set", Change: MutableLive, Since: sinceV1,
 			Text: "Value of ipMode in the Service's status.",
 			set: choice([]string{"proxy", "vip"}, func(s *Settings, v string) {
@@ -59,21 +66,6 @@ func commonAnnotations() []Annotation {
 				}
 				s.IngressIPMode = &mode
 			}),
-		},
-		{
-			Key: prefixCommon + "initial-freeform-tags-override", Kinds: onLB(), Type: TypeFreeformTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
-			Text: "Free-form tags of a new balancer, in place of all configured tags.",
-			set:  freeformTags(func(s *Settings) *tagPair { return &s.Tags }),
-		},
-		{
-			Key: prefixCommon + "initial-defined-tags-override", Kinds: onLB(), Type: TypeDefinedTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
-			Text: "Defined tags of a new balancer, in place of all configured tags.",
-			set:  definedTags(func(s *Settings) *tagPair { return &s.Tags }),
-		},
-		{
-			Key: prefixCommon + "oci-network-security-groups", Kinds: onLB(), Type: TypeOCIDList, Default: "none", Range: "at most 5", Change: MutableLive, Since: sinceV1,
-			Text: "Network security groups of the balancer.",
-			set:  nsgs,
 		},
 		{
 			Key: prefixCommon + "loadbalancer-policy", Kinds: onLB(), Type: TypeEnum, Values: []string{"ROUND_ROBIN", "LEAST_CONNECTIONS", "IP_HASH"}, Default: defaultPolicyLB, Change: MutableLive, Since: sinceV1,
@@ -130,21 +122,6 @@ func lbAnnotations() []Annotation {
 			Text: "PROXY protocol towards the backends, on all listeners.",
 			set:  number(func(s *Settings) **int { return &s.ProxyProtocol }, 1, 2),
 		},
-		{
-			Key: prefixLB + "load-balancer-health-check-retries", Kinds: onLB(), Type: TypeInt, Default: "3", Range: "at least 1", Change: MutableLive, Since: sinceV1,
-			Text: "Failed checks after which a backend is taken out.",
-			set:  number(func(s *Settings) **int { return &s.Retries }, 1, maxNumber),
-		},
-		{
-			Key: prefixLB + "load-balancer-health-check-interval", Kinds: onLB(), Type: TypeMillis, Default: "10000", Range: "1000 to 1800000", Change: MutableLive, Since: sinceV1,
-			Text: "Time between two checks of a backend.",
-			set:  number(func(s *Settings) **int { return &s.IntervalMillis }, 1000, 1800000, "ms"),
-		},
-		{
-			Key: prefixLB + "load-balancer-health-check-timeout", Kinds: onLB(), Type: TypeMillis, Default: "3000", Range: "at least 1, at most the interval", Change: MutableLive, Since: sinceV1,
-			Text: "Time in which a backend has to answer a check.",
-			set:  number(func(s *Settings) **int { return &s.TimeoutMillis }, 1, maxNumber, "ms"),
-		},
 	}
 }
 
@@ -161,39 +138,9 @@ func nlbAnnotations() []Annotation {
 			set:  ocid("subnet")(func(s *Settings) *string { return &s.Subnet1 }),
 		},
 		{
-			Key: prefixNLB + "oci-network-security-groups", Kinds: onNLB(), Type: TypeOCIDList, Default: "none", Range: "at most 5", Change: MutableLive, Since: sinceV1,
-			Text: "Network security groups of the balancer.",
-			set:  nsgs,
-		},
-		{
-			Key: prefixNLB + "health-check-retries", Kinds: onNLB(), Type: TypeInt, Default: "3", Range: "at least 1", Change: MutableLive, Since: sinceV1,
-			Text: "Failed checks after which a backend is taken out.",
-			set:  number(func(s *Settings) **int { return &s.Retries }, 1, maxNumber),
-		},
-		{
-			Key: prefixNLB + "health-check-interval", Kinds: onNLB(), Type: TypeMillis, Default: "10000", Range: "10000 to 1800000", Change: MutableLive, Since: sinceV1,
-			Text: "Time between two checks of a backend.",
-			set:  number(func(s *Settings) **int { return &s.IntervalMillis }, 10000, 1800000, "ms"),
-		},
-		{
-			Key: prefixNLB + "health-check-timeout", Kinds: onNLB(), Type: TypeMillis, Default: "3000", Range: "at least 1, at most the interval", Change: MutableLive, Since: sinceV1,
-			Text: "Time in which a backend has to answer a check.",
-			set:  number(func(s *Settings) **int { return &s.TimeoutMillis }, 1, maxNumber, "ms"),
-		},
-		{
 			Key: prefixNLB + "backend-policy", Kinds: onNLB(), Type: TypeEnum, Values: []string{"TWO_TUPLE", "THREE_TUPLE", "FIVE_TUPLE"}, Default: defaultPolicyNLB, Change: MutableLive, Since: sinceV1,
 			Text: "What makes packets go to the same backend.",
 			set:  choice([]string{"TWO_TUPLE", "THREE_TUPLE", "FIVE_TUPLE"}, func(s *Settings, v string) { s.Policy = &v }),
-		},
-		{
-			Key: prefixNLB + "initial-freeform-tags-override", Kinds: onNLB(), Type: TypeFreeformTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
-			Text: "Free-form tags of a new balancer, in place of all configured tags.",
-			set:  freeformTags(func(s *Settings) *tagPair { return &s.Tags }),
-		},
-		{
-			Key: prefixNLB + "initial-defined-tags-override", Kinds: onNLB(), Type: TypeDefinedTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
-			Text: "Defined tags of a new balancer, in place of all configured tags.",
-			set:  definedTags(func(s *Settings) *tagPair { return &s.Tags }),
 		},
 		{
 			Key: prefixNLB + "freeform-tags", Kinds: onNLB(), Type: TypeFreeformTags, Default: "none", Change: MutableAtCreate, Since: sinceV1,
@@ -204,11 +151,6 @@ func nlbAnnotations() []Annotation {
 			Key: prefixNLB + "defined-tags", Kinds: onNLB(), Type: TypeDefinedTags, Default: "none", Change: MutableAtCreate, Since: sinceV1,
 			Deprecated: prefixNLB + "initial-defined-tags-override", Text: "Old name, used where the new one is absent.",
 			set: definedTags(func(s *Settings) *tagPair { return &s.DeprecatedTags }),
-		},
-		{
-			Key: prefixNLB + "node-label-selector", Kinds: onNLB(), Type: TypeSelector, Default: "every node", Change: MutableLive, Since: sinceV1,
-			Text: "Only nodes with these labels become backends.",
-			set:  selector,
 		},
 		{
 			Key: prefixNLB + "is-preserve-source", Kinds: onNLB(), Type: TypeBool, Default: "true with externalTrafficPolicy Local", Change: MutableLive, Since: sinceV1,
@@ -234,6 +176,55 @@ func nlbAnnotations() []Annotation {
 			Key: prefixNLB + "assigned-ipv6", Kinds: onNLB(), Type: TypeIPv6, Default: "any free one", Change: Immutable, Since: sinceV1,
 			Text: "IPv6 address of the balancer, from its subnet.",
 			set:  address(func(s *Settings) *string { return &s.AssignedIPv6 }, true),
+		},
+	}
+}
+
+// twinAnnotations are those that both kinds of balancers have, each under a prefix of its own.
+func twinAnnotations(prefix string, kinds []oci.BalancerKind) []Annotation {
+	return []Annotation{
+		{
+			Key: prefix + "node-label-selector", Kinds: kinds, Type: TypeSelector, Default: "every node", Change: MutableLive, Since: sinceV1,
+			Text: "Only nodes with these labels become backends.",
+			set:  selector,
+		},
+		{
+			Key: prefix + "oci-network-security-groups", Kinds: kinds, Type: TypeOCIDList, Default: "none", Range: "at most 5", Change: MutableLive, Since: sinceV1,
+			Text: "Network security groups of the balancer.",
+			set:  nsgs,
+		},
+		{
+			Key: prefix + "initial-freeform-tags-override", Kinds: kinds, Type: TypeFreeformTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
+			Text: "Free-form tags of a new balancer, in place of all configured tags.",
+			set:  freeformTags(func(s *Settings) *tagPair { return &s.Tags }),
+		},
+		{
+			Key: prefix + "initial-defined-tags-override", Kinds: kinds, Type: TypeDefinedTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
+			Text: "Defined tags of a new balancer, in place of all configured tags.",
+			set:  definedTags(func(s *Settings) *tagPair { return &s.Tags }),
+		},
+	}
+}
+
+// checkAnnotations are those about the health check. The shortest interval is one of the service.
+func checkAnnotations(prefix string, kinds []oci.BalancerKind, minInterval int) []Annotation {
+	const maxInterval = 1800000
+	return []Annotation{
+		{
+			Key: prefix + "health-check-retries", Kinds: kinds, Type: TypeInt, Default: strconv.Itoa(defaultRetries), Range: "at least 1", Change: MutableLive, Since: sinceV1,
+			Text: "Failed checks after which a backend is taken out.",
+			set:  number(func(s *Settings) **int { return &s.Retries }, 1, maxNumber),
+		},
+		{
+			Key: prefix + "health-check-interval", Kinds: kinds, Type: TypeMillis, Default: strconv.Itoa(defaultIntervalMillis), Change: MutableLive, Since: sinceV1,
+			Range: fmt.Sprintf("%d to %d", minInterval, maxInterval),
+			Text:  "Time between two checks of a backend.",
+			set:   number(func(s *Settings) **int { return &s.IntervalMillis }, minInterval, maxInterval, "ms"),
+		},
+		{
+			Key: prefix + "health-check-timeout", Kinds: kinds, Type: TypeMillis, Default: strconv.Itoa(defaultTimeoutMillis), Range: "at least 1, at most the interval", Change: MutableLive, Since: sinceV1,
+			Text: "Time in which a backend has to answer a check.",
+			set:  number(func(s *Settings) **int { return &s.TimeoutMillis }, 1, maxNumber, "ms"),
 		},
 	}
 }

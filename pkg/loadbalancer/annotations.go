@@ -37,6 +37,7 @@ const annotationSourceRanges = "service.beta.kubernetes.io/load-balancer-source-
 // ValueType is the type of an annotation's value.
 type ValueType string
 
+// Types of values. They read in the documentation as they are.
 const (
 	TypeBool         ValueType = "true or false"
 	TypeInt          ValueType = "integer"

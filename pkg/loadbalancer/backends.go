@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -24,6 +25,7 @@ type target struct {
 	node       string
 	instanceID string
 	v4, v6     string
+	created    time.Time
 }
 
 // targets is what the nodes given to a Service come to.
@@ -52,8 +54,31 @@ func selectTargets(nodes []*v1.Node, selector labels.Selector, gone func(instanc
 		t.usable = append(t.usable, one)
 	}
 	slices.SortFunc(t.usable, func(a, b target) int { return strings.Compare(a.node, b.node) })
+	t.dropDoubles()
 	slices.Sort(t.skipped)
 	return t
+}
+
+// dropDoubles leaves out nodes that have the address of another one: a Node may outlive its machine, and the next machine
+// get its address. The younger Node is right then.
+func (t *targets) dropDoubles() {
+	right := make(map[string]target, len(t.usable))
+	for _, x := range t.usable {
+		for _, ip := range []string{x.v4, x.v6} {
+			if y, taken := right[ip]; ip != "" && (!taken || !x.created.Before(y.created)) {
+				right[ip] = x
+			}
+		}
+	}
+	t.usable = slices.DeleteFunc(t.usable, func(x target) bool {
+		for _, ip := range []string{x.v4, x.v6} {
+			if y := right[ip]; ip != "" && y.node != x.node {
+				t.skipped = append(t.skipped, fmt.Sprintf("%s: node %s has the same address", x.node, y.node))
+				return true
+			}
+		}
+		return false
+	})
 }
 
 func newTarget(node *v1.Node, gone func(string) bool) (target, error) {
@@ -66,7 +91,7 @@ func newTarget(node *v1.Node, gone func(string) bool) (target, error) {
 	case gone != nil && gone(id):
 		return target{}, errors.New("its instance is terminated")
 	}
-	t := target{node: node.Name, instanceID: id}
+	t := target{node: node.Name, instanceID: id, created: node.CreationTimestamp.Time}
 	t.v4, t.v6 = nodeAddresses(node)
 	if t.v4 == "" && t.v6 == "" {
 		return target{}, errors.New("it has no InternalIP")

@@ -244,8 +244,8 @@ func (op *operation) creationFailed(ctx context.Context, kind oci.BalancerKind, 
 // removeFailed removes a balancer whose creation failed, so that another one can be made.
 func (op *operation) removeFailed(ctx context.Context, b *oci.Balancer) error {
 	why := op.whyFailed(ctx, b)
-	if op.wasActive(b) || op.owns(b) != ownedByMark && op.mem.id != b.ID {
-		text := fmt.Sprintf("balancer %s is FAILED%s; it is not certain that it never served, so it is not replaced: delete it, or repair it with the help of Oracle", b.ID, why.text)
+	if op.wasActive(b) {
+		text := fmt.Sprintf("balancer %s is FAILED%s; it has served the Service before, so it is not replaced: delete it, or repair it with the help of Oracle", b.ID, why.text)
 		told := op.tell(explanation{reason: ReasonBalancerFailed, text: text, key: b.ID + why.key})
 		return &Refusal{Reason: ReasonBalancerFailed, RetryAfter: op.mem.backoff(), text: told}
 	}

@@ -248,7 +248,7 @@ func TestRecordedOCIDIsOnlyAHint(t *testing.T) {
 		r.unchanged(first, nodes)
 
 		r.edit(svc, annotate(loadbalancer.AnnotationOCID, "ocid1.instance.oc1.iad.x"))
-		svc = r.mustSync(svc, nodes)
+		r.mustSync(svc, nodes)
 		r.equal("balancers", len(r.live()), 2)
 	})
 }

@@ -78,7 +78,7 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 		problems = append(problems, m.place(svc, s, cfg, facts)...)
 		available = subnetFamilies(facts.Subnets)
 	} else {
-		problems = append(problems, m.keepPlace(svc, s, cfg, facts.Live)...)
+		problems = append(problems, m.keepPlace(svc, s, facts.Live)...)
 		available = balancerFamilies(facts.Live)
 	}
 	problems = append(problems, m.size(s, facts.Live)...)

@@ -120,37 +120,46 @@ func (op *operation) listed(ctx context.Context, maxAge time.Duration) ([]*oci.B
 	return found, since, nil
 }
 
-// places are where the Service's balancer can be. In the first ones it is looked for without fail: the kind and the
-// compartment that the annotations ask for, and those where the record says it was. In the optional ones there may be a
-// balancer from before an annotation was changed; they count as far as they can be listed, since many clusters have no
-// policy for the kind that they do not use.
+// places are where the Service's balancer can be. In the first ones it is looked for without fail: where the record says it
+// was, and where the annotations ask for it. In the optional ones there may be a balancer from before an annotation was
+// changed; they count as far as they can be listed, since many clusters have no policy for the kind that they do not use.
+// At a deletion, what is recorded counts, and annotations only if nothing is: a wrong one must not stand in the way.
 func (op *operation) places() (required, optional []place) {
 	last := lastApplied(op.svc)
-	kinds := []oci.BalancerKind{WantedKind(op.svc.Annotations)}
-	recorded := op.svc.Annotations[AnnotationOCID]
-	for _, kind := range []oci.BalancerKind{oci.KindLB, oci.KindNLB} {
-		if (last.Kind == kind || kindOf(recorded) == kind || kindOf(op.mem.id) == kind) && !slices.Contains(kinds, kind) {
-			kinds = append(kinds, kind)
-		}
-	}
-	compartments := []string{op.compartment()}
-	if last.CompartmentID != "" && !slices.Contains(compartments, last.CompartmentID) {
-		compartments = append(compartments, last.CompartmentID)
-	}
+	wanted := place{WantedKind(op.svc.Annotations), op.compartment()}
+	kinds := []oci.BalancerKind{last.Kind, kindOf(op.svc.Annotations[AnnotationOCID]), kindOf(op.mem.id)}
 	for _, kind := range kinds {
-		for _, c := range compartments {
-			required = append(required, place{kind, c})
+		if kind == "" {
+			continue
+		}
+		if last.CompartmentID != "" {
+			required = append(required, place{kind, last.CompartmentID})
+		} else {
+			required = append(required, place{kind, wanted.compartment})
 		}
 	}
-	for _, kind := range []oci.BalancerKind{oci.KindLB, oci.KindNLB} {
-		for _, c := range append(slices.Clone(compartments), op.m.cfg.CompartmentID) {
-			if p := (place{kind, c}); !slices.Contains(required, p) && !slices.Contains(optional, p) {
-				optional = append(optional, p)
-			}
+	if !op.deletion || len(required) == 0 {
+		required = append(required, wanted)
+	}
+	for _, kind := range []oci.BalancerKind{wanted.kind, oci.KindLB, oci.KindNLB} {
+		for _, c := range []string{wanted.compartment, last.CompartmentID, op.m.cfg.CompartmentID} {
+			optional = append(optional, place{kind, c})
 		}
 	}
+	required, optional = distinct(required), distinct(optional)
+	optional = slices.DeleteFunc(optional, func(p place) bool { return slices.Contains(required, p) })
 	known := func(p place) bool { return p.compartment == "" || op.m.clouds[p.kind] == nil }
 	return slices.DeleteFunc(required, known), slices.DeleteFunc(optional, known)
+}
+
+func distinct(places []place) []place {
+	var out []place
+	for _, p := range places {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // compartment is the one that the Service asks for.

@@ -114,6 +114,7 @@ func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancer
 	}
 	defer release()
 	op := m.operation(ctx, svc, nil, time.Now().Add(m.cfg.Hold))
+	op.deletion = true // nobody else asks
 	b, since, err := op.find(ctx)
 	switch {
 	case err != nil:

@@ -54,14 +54,18 @@ func (m *Model) mergeBackendSet(have oci.BackendSet, want BackendSet, last Appli
 // mergeBackends replaces the backends of a set. Those that stay keep weight and flags; a node whose port changes keeps
 // them too, since draining is about the node.
 func (m *Model) mergeBackends(have oci.BackendSet, want BackendSet) oci.BackendSet {
-	if m.KeepBackends {
+	if m.KeepBackends || sameBackends(have.Backends, want.Backends) {
 		return have
+	}
+	byIP := make(map[string]oci.Backend, len(have.Backends))
+	for _, b := range have.Backends {
+		byIP[canonical(b.IP)] = b
 	}
 	wanted := make([]oci.Backend, len(want.Backends))
 	for i, b := range want.Backends {
-		if old := slices.IndexFunc(have.Backends, func(x oci.Backend) bool { return sameAddress(x.IP, b.IP) }); old >= 0 {
-			b.Weight = max(have.Backends[old].Weight, 1)
-			b.Drain, b.Backup, b.Offline = have.Backends[old].Drain, have.Backends[old].Backup, have.Backends[old].Offline
+		if old, known := byIP[canonical(b.IP)]; known {
+			b.Weight = max(old.Weight, 1)
+			b.Drain, b.Backup, b.Offline = old.Drain, old.Backup, old.Offline
 		}
 		wanted[i] = b
 	}
@@ -87,15 +91,31 @@ func sameChecker(a, b oci.HealthChecker) bool {
 		a.Retries == b.Retries && a.IntervalMillis == b.IntervalMillis && a.TimeoutMillis == b.TimeoutMillis
 }
 
-// sameBackends compares backends as a set.
+// backendKey is what tells the backends of a set apart.
+type backendKey struct {
+	ip   string
+	port int
+}
+
+func keyOfBackend(b oci.Backend) backendKey { return backendKey{canonical(b.IP), b.Port} }
+
+// sameBackends compares backends as a set, by address and port, and by instance where both sides name one.
 func sameBackends(a, b []oci.Backend) bool {
 	if len(a) != len(b) {
 		return false
 	}
+	targets := make(map[backendKey]string, len(a))
 	for _, x := range a {
-		if !slices.ContainsFunc(b, func(y oci.Backend) bool { return x.Same(y) && x.TargetID == y.TargetID }) {
+		targets[keyOfBackend(x)] = x.TargetID
+	}
+	seen := make(map[backendKey]bool, len(b))
+	for _, y := range b {
+		key := keyOfBackend(y)
+		target, known := targets[key]
+		if !known || seen[key] || target != "" && y.TargetID != "" && target != y.TargetID {
 			return false
 		}
+		seen[key] = true
 	}
 	return true
 }

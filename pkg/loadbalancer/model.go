@@ -157,13 +157,13 @@ func (m *Model) String() string {
 	p.line(1, "subnets: %s", strings.Join(m.SubnetIDs, ", "))
 	p.line(1, "private: %t", m.Private)
 	p.line(1, "ip mode: %s", m.IPMode)
-	p.text(1, "reserved ip", m.ReservedIPID)
-	p.text(1, "private address", m.AssignedPrivateIPv4)
-	p.text(1, "ipv6 address", m.AssignedIPv6)
+	p.text("reserved ip", m.ReservedIPID)
+	p.text("private address", m.AssignedPrivateIPv4)
+	p.text("ipv6 address", m.AssignedIPv6)
 	if m.Kind == oci.KindLB {
 		p.line(1, "shape: %s", m.Shape)
 	}
-	p.text(1, "nsgs", strings.Join(m.NSGIDs, ", "))
+	p.text("nsgs", strings.Join(m.NSGIDs, ", "))
 	p.line(1, "policy: %s", m.Policy)
 	p.line(1, "health check: HTTP :%d%s expects %d, retries %s, interval ms %s, timeout ms %s",
 		m.Checker.Port, m.Checker.Path, m.Checker.ReturnCode, m.Retries, m.IntervalMillis, m.TimeoutMillis)
@@ -199,9 +199,9 @@ func (p *printer) line(depth int, format string, args ...any) {
 	fmt.Fprintf(p, strings.Repeat("  ", depth)+format+"\n", args...)
 }
 
-func (p *printer) text(depth int, name, value string) {
+func (p *printer) text(name, value string) {
 	if value != "" {
-		p.line(depth, "%s: %s", name, value)
+		p.line(1, "%s: %s", name, value)
 	}
 }
 

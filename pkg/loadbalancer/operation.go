@@ -28,6 +28,8 @@ type operation struct {
 
 	// holdUntil is when the caller is to be released.
 	holdUntil time.Time
+	// deletion means that the Service is to go.
+	deletion bool
 	// warnings are collected on the way and published at the end; complete says that there are no others.
 	warnings Problems
 	complete bool
@@ -53,7 +55,11 @@ func (op *operation) publish() {
 	}
 }
 
+// maxEvent is how long the message of an event can be (validation of events.k8s.io/v1).
+const maxEvent = 1024
+
 func (op *operation) event(reason, message string) {
+	message = shortened(message, maxEvent-4)
 	if op.m.deps.Events != nil {
 		op.m.deps.Events(op.svc, Event{Type: v1.EventTypeWarning, Reason: reason, Message: message})
 	}
@@ -72,11 +78,17 @@ func (op *operation) refuse(doing string, kind oci.BalancerKind, err error) erro
 	return &Refusal{Reason: e.reason, RetryAfter: op.mem.backoff(), text: text, cause: err}
 }
 
+// maxRefusals bounds the memory of a Service that fails in ever new ways.
+const maxRefusals = 20
+
 // tell publishes an explanation. The same cause is always told in the words of the first time, with the request ID of
 // then, so that events aggregate.
 func (op *operation) tell(e explanation) string {
 	text, known := op.mem.refusals[e.key]
 	if !known {
+		if len(op.mem.refusals) >= maxRefusals {
+			clear(op.mem.refusals)
+		}
 		text = e.text
 		op.mem.refusals[e.key] = text
 	}

@@ -120,7 +120,7 @@ func hintAssigned(kind oci.BalancerKind) string {
 }
 
 // keepPlace takes over what cannot change on a live balancer, and names every difference from what is asked for.
-func (m *Model) keepPlace(svc *v1.Service, s Settings, cfg Config, live *oci.Balancer) Problems {
+func (m *Model) keepPlace(svc *v1.Service, s Settings, live *oci.Balancer) Problems {
 	var problems Problems
 	immutable := func(format string, args ...any) {
 		problems.warn(ReasonImmutable, fmt.Sprintf(format, args...)+"; this cannot change on a live balancer: recreate the Service to apply it")

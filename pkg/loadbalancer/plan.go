@@ -11,6 +11,7 @@ import (
 // Action is what a step does.
 type Action string
 
+// Actions of steps.
 const (
 	CreateBackendSet Action = "create backend set"
 	UpdateBackendSet Action = "update backend set"

@@ -130,8 +130,8 @@ func (w wish) model(t *rapid.T, kind oci.BalancerKind, live *oci.Balancer) *Mode
 	subnet := &oci.Subnet{ID: "ocid1.subnet.oc1.iad.s", CIDRs: []string{"10.0.0.0/24"}, IPv6CIDRs: []string{"fd00::/64"}}
 	cfg := Config{CompartmentID: "ocid1.compartment.oc1..c", Subnet1: subnet.ID}
 	m, more := Desired(w.svc, w.nodes, settings, cfg, Facts{Live: live, Subnets: []*oci.Subnet{subnet}})
-	if all := append(problems, more...); len(all) > 0 {
-		t.Fatalf("problems: %v", all)
+	if problems = append(problems, more...); len(problems) > 0 {
+		t.Fatalf("problems: %v", problems)
 	}
 	return m
 }

@@ -4,6 +4,7 @@
 package loadbalancer_test
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -113,7 +114,7 @@ func TestForeignWriterInBetween(t *testing.T) {
 		r.mustSync(svc, nodes)
 		id, done := r.only().ID, false
 		r.region.OnCall(func(c ocisim.Call) {
-			if done || c.Method != "GET" || c.Resource != id {
+			if done || c.Method != http.MethodGet || c.Resource != id {
 				return
 			}
 			done = true // between our read and our first write
