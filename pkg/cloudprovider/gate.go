@@ -34,6 +34,9 @@ func newGate() *gate {
 }
 
 // enter begins an operation that may take the given time. leave must be called at its end.
+//
+// The framework ends its contexts with the first signal, which would tear a call away from its answer. So the operation
+// takes over the values and the deadline of ctx, but not its end: close sees to that.
 func (g *gate) enter(ctx context.Context, limit time.Duration) (inner context.Context, leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -41,7 +44,10 @@ func (g *gate) enter(ctx context.Context, limit time.Duration) (inner context.Co
 		return nil, nil, errShutdown
 	}
 	g.inside++
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	if deadline, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(deadline))
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	stop := context.AfterFunc(g.cutOff, cancel)
 	return ctx, func() {
 		stop()

@@ -72,6 +72,9 @@ func inBubble(t *testing.T, options ocisim.Options, test func(t *testing.T, b *b
 		b := newBed(ctx, t, options)
 		defer func() {
 			cancel()
+			if b.provider != nil { // as the command does after a signal
+				b.provider.Shutdown(context.WithoutCancel(ctx))
+			}
 			b.factory.Shutdown()
 			synctest.Wait()
 		}()

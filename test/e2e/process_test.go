@@ -231,18 +231,44 @@ func TestReplicas(t *testing.T) {
 	l.onlyTheServiceAccount()
 }
 
-// TestTermination: a process under load ends soon after SIGTERM; so does one that cannot reach anything.
+// TestTermination: SIGTERM tears no call away from its answer, and ends a process soon whatever it waits for.
 func TestTermination(t *testing.T) {
+	hour := ocisim.Range{Min: time.Hour, Max: time.Hour}
 	l := newLab(t, testbed.Options{Region: ocisim.Options{Durations: map[string]ocisim.Range{
-		"loadbalancer.create": {Min: time.Hour, Max: time.Hour}, "networkloadbalancer.create": {Min: time.Hour, Max: time.Hour},
+		"loadbalancer.create": hour, "networkloadbalancer.create": hour,
 	}}}).ready()
+	l.Region.Fault(ocisim.Fault{Operation: "CreateLoadBalancer", Applied: true, Delay: time.Second})
 	l.service("a", "lb", nil)
-	l.service("b", "nlb", nil)
-	l.until("both are being created", func() (bool, string) {
-		return len(l.Region.LoadBalancers()) == 1 && len(l.Region.NetworkLoadBalancers()) == 1, l.CallLog(5)
+	l.until("the create is applied and not yet answered", func() (bool, string) {
+		return len(l.Region.LoadBalancers()) == 1, l.CallLog(5)
 	})
 	l.stop()
+	text := l.log(l.ccm)
+	if answered := regexp.MustCompile(`operation="CreateLoadBalancer".* status=204`); !answered.MatchString(text) {
+		t.Errorf("the create has not got its answer:\n%s", l.ccm.LogTail(10))
+	}
+	if strings.Contains(text, "context canceled") {
+		t.Errorf("work was cut off:\n%s", l.ccm.LogTail(10))
+	}
 
+	// Waiting for both balancers to be made.
+	l.run()
+	l.service("b", "nlb", nil)
+	l.until("both are waited for", func() (bool, string) {
+		asked := map[string]bool{}
+		for _, c := range l.Region.Calls() {
+			if c.Operation == "GetWorkRequest" {
+				asked[c.Service] = true
+			}
+		}
+		return asked[ocisim.ServiceLoadBalancer] && asked[ocisim.ServiceNetworkLoadBalancer], l.CallLog(5)
+	})
+	l.stop()
+	if n := l.calls(operation("CreateLoadBalancer")); n != 1 {
+		t.Errorf("CreateLoadBalancer was called %d times", n)
+	}
+
+	// Waiting for answers.
 	remove := l.Region.Fault(ocisim.Fault{Operation: "*", Delay: time.Hour})
 	defer remove()
 	l.run()
