@@ -115,7 +115,7 @@ func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
 	}
 	if completed {
 		hold.Release()
-		return problem{}, errors.Join(errCompleted, m.remove(ctx, name))
+		return problem{}, errors.Join(errCompleted, m.remove(ctx, name), m.scenario.undo(ctx))
 	}
 	m.ccm.Kill()
 	hold.Discard()

@@ -75,6 +75,7 @@ func (l *lab) watch() *lab {
 			}
 		default:
 		}
+		l.oracle()
 		if text := l.log(ccm); panicked.MatchString(text) {
 			l.t.Errorf("panic in the log: %s", panicked.FindString(text))
 		}
