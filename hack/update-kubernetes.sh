@@ -13,5 +13,5 @@ mapfile -t libs < <(go list -m -f '{{if not .Main}}{{.Path}} {{.Version}}{{end}}
 go get "${libs[@]/%/@$lib}"
 go mod tidy
 
-if [[ -x test/cluster/tools/update.sh ]]; then test/cluster/tools/update.sh "v$1"; fi
+test/cluster/tools/bump.sh "v$1"
 echo "Kubernetes libraries are at $lib. Now: make test; note the version in CHANGELOG.md."
