@@ -17,7 +17,7 @@ import (
 // Versions in which keys appeared, for the documentation.
 const (
 	sinceV1 = "v1.35"
-	sinceV2 = "v2.0"
+	sinceV137 = "v1.37"
 )
 
 // maxNSGs is how many network security groups a balancer can be in (OCI documentation, "Network Security Groups").
@@ -260,11 +260,11 @@ func laterAnnotations() []Annotation {
 func ownAnnotations() []Annotation {
 	return []Annotation{
 		{
-			Key: AnnotationOCID, Kinds: onBoth(), Type: TypeOCID, Change: MutableLive, Since: sinceV2, Internal: true,
+			Key: AnnotationOCID, Kinds: onBoth(), Type: TypeOCID, Change: MutableLive, Since: sinceV137, Internal: true,
 			Text: "Written by the controller: the Service's balancer.",
 		},
 		{
-			Key: AnnotationLastApplied, Kinds: onBoth(), Type: TypeText, Change: MutableLive, Since: sinceV2, Internal: true,
+			Key: AnnotationLastApplied, Kinds: onBoth(), Type: TypeText, Change: MutableLive, Since: sinceV137, Internal: true,
 			Text: "Written by the controller: what annotations controlled when they were last applied.",
 		},
 	}
