@@ -41,7 +41,7 @@ func (p *process) initializeCloud(c *ccmconfig.CompletedConfig) framework.Interf
 
 // newProvider wires everything together.
 func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Provider, error) {
-	setLogFields(config.LogFields(os.Environ()))
+	setLogger(config.LogFields(os.Environ()))
 	ctx := klog.NewContext(p.context, klog.Background())
 	for _, flag := range p.ignored {
 		klog.FromContext(ctx).Info("Flag without effect", "flag", flag)
@@ -105,6 +105,7 @@ func (p *process) completeConfig(ctx context.Context) error {
 
 // configNotices tells what is questionable in the cloud config: in the log, as a metric, and as events.
 func (p *process) configNotices(ctx context.Context) []cloudprovider.Notice {
+	p.report = p.report.Merge(config.WithoutEffect(p.config))
 	p.report.Log(ctx)
 	warnings := p.report.Warnings()
 	cloudprovider.SetConfigWarnings(len(warnings))
@@ -221,16 +222,4 @@ func workloadIdentity(c *config.Config) (oci.Principal, error) {
 		settings.Instance = instance
 	}
 	return oci.TokenExchange(settings)
-}
-
-// setLogFields adds static fields to every log line.
-func setLogFields(fields map[string]string) {
-	if len(fields) == 0 {
-		return
-	}
-	var pairs []any
-	for name, value := range fields {
-		pairs = append(pairs, name, value)
-	}
-	klog.SetLoggerWithOptions(klog.Background().WithValues(pairs...), klog.ContextualLogger(true))
 }

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"net"
@@ -188,13 +189,27 @@ func readFile(t *testing.T, path string) string {
 // tokens are session tokens in key identifiers, and JWTs.
 var tokens = regexp.MustCompile(`ST\$[A-Za-z0-9]|eyJ[A-Za-z0-9_-]{20,}\.|PRIVATE KEY`)
 
+// dumped is a line of a hex dump, as client-go logs binary bodies.
+var dumped = regexp.MustCompile(`(?m)^\s*[0-9a-f]{8}((?: +[0-9a-f]{2}){1,16}) +\|`)
+
+// undump returns what stands in hex dumps.
+func undump(text string) string {
+	var out strings.Builder
+	for _, line := range dumped.FindAllStringSubmatch(text, -1) {
+		bytes, _ := hex.DecodeString(strings.ReplaceAll(line[1], " ", "")) // the pattern leaves nothing else
+		out.Write(bytes)
+	}
+	return out.String()
+}
+
 // noSecrets looks for secrets, line by line where they have several, in the log and in all events.
 func (l *lab) noSecrets(secrets ...string) {
 	l.t.Helper()
-	texts := map[string]string{"the log": l.log(l.ccm), "an event": l.allEvents()}
+	log := l.log(l.ccm)
+	texts := map[string]string{"the log": log, "a dump in the log": undump(log), "an event": l.allEvents()}
 	for where, text := range texts {
 		if found := tokens.FindStringIndex(text); found != nil {
-			l.t.Errorf("%s holds a token or a key: …%s", where, text[max(0, found[0]-200):found[1]])
+			l.t.Errorf("%s holds a token or a key: …%q", where, text[max(0, found[0]-200):found[1]])
 		}
 		for _, secret := range secrets {
 			for line := range strings.Lines(secret) {
