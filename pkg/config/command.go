@@ -37,6 +37,9 @@ func ValidateCommand(ctx context.Context, out, errOut io.Writer, o ValidateOptio
 			report = report.Merge(Validate(c))
 		}
 	}
+	if report.Err() == nil {
+		report = report.Merge(WithoutEffect(c))
+	}
 	for _, p := range report.Problems {
 		if _, err := fmt.Fprintln(errOut, p.Error()); err != nil {
 			return 1

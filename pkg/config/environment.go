@@ -96,20 +96,20 @@ func environmentVariables() []variable {
 				e.LoadBalancerPrefix = strings.TrimSuffix(value, "-") + "-"
 				return ""
 			}},
-		{name: "ENABLE_FLEX_CIDR_CONTROLLER", fallback: "false", description: "Assign pod CIDRs from VNIC prefixes.",
+		{name: "ENABLE_FLEX_CIDR_CONTROLLER", fallback: "false", description: "**No effect in this release yet.** Assign pod CIDRs from VNIC prefixes.",
 			set: boolVariable(func(e *Environment) *bool { return &e.EnableFlexCIDR })},
-		{name: "DISABLE_INSTANCE_TAGGING_CONTROLLER", fallback: "false", description: "Do not tag the instances of OpenShift clusters.",
+		{name: "DISABLE_INSTANCE_TAGGING_CONTROLLER", fallback: "false", description: "**No effect in this release yet:** instances are never tagged. Do not tag the instances of OpenShift clusters.",
 			set: boolVariable(func(e *Environment) *bool { return &e.DisableInstanceTagging })},
-		{name: "OPENSHIFT_NODE_LABEL_ID", fallback: "node.openshift.io/os_id=rhel", description: "Label (`key` or `key=value`) that tells OpenShift nodes.",
+		{name: "OPENSHIFT_NODE_LABEL_ID", fallback: "node.openshift.io/os_id=rhel", description: "**No effect in this release yet.** Label (`key` or `key=value`) that tells OpenShift nodes.",
 			set: textVariable(func(e *Environment) *string { return &e.OpenShiftNodeLabel })},
 		{name: "CLUSTER_IP_FAMILY", description: "`IPv6` means a single-stack IPv6 cluster.",
 			set: textVariable(func(e *Environment) *string { return &e.ClusterIPFamily })},
-		{name: "OCI_FLEXD_DRIVER_DIRECTORY", description: "Directory whose `config.yaml` is the default of the next variable.",
+		{name: "OCI_FLEXD_DRIVER_DIRECTORY", description: "**No effect in this release yet.** Directory whose `config.yaml` is the default of the next variable.",
 			set: func(e *Environment, value string) string {
 				e.MetricsConfigFile = filepath.Join(value, "config.yaml")
 				return ""
 			}},
-		{name: "CONFIG_YAML_FILENAME", fallback: "/etc/oci/config.yaml", description: "File whose `metrics` block the poster of OCI Monitoring metrics reads.",
+		{name: "CONFIG_YAML_FILENAME", fallback: "/etc/oci/config.yaml", description: "**No effect in this release yet.** File whose `metrics` block the poster of OCI Monitoring metrics reads.",
 			set: textVariable(func(e *Environment) *string { return &e.MetricsConfigFile })},
 		{name: "OCI_METADATA_BASE_URL", fallback: DefaultMetadataURL, description: "Address of the instance metadata service.",
 			set: func(e *Environment, value string) string {

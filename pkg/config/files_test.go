@@ -158,7 +158,13 @@ func TestValidateCommand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errOut bytes.Buffer
-			if code := ValidateCommand(context.Background(), &out, &errOut, ValidateOptions{Path: path}); code != 0 || errOut.Len() > 0 {
+			code := ValidateCommand(context.Background(), &out, &errOut, ValidateOptions{Path: path})
+			for line := range strings.Lines(errOut.String()) {
+				if !strings.Contains(line, ": warning: ") || !strings.Contains(line, withoutEffect) {
+					t.Errorf("unexpected: %s", line)
+				}
+			}
+			if code != 0 {
 				t.Fatalf("exit code %d\n%s", code, &errOut)
 			}
 			var root yaml.Node

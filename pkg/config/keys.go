@@ -19,6 +19,7 @@ type Key struct {
 	Description string
 	Since       string // first release that knows the key
 	Replacement string // the key to use instead, if this one is deprecated
+	NotYet      bool   // accepted, and without effect in this release
 
 	value value
 }
@@ -165,18 +166,18 @@ func loadBalancerKeys() []Key {
 			value:       ocid(func(d *document) *string { return &d.LoadBalancer.Subnet2 }, "subnet"),
 		},
 		{
-			Path: "loadBalancer.securityListManagementMode", Type: "`All`, `Frontend` or `None`",
+			Path: "loadBalancer.securityListManagementMode", NotYet: true, Type: "`All`, `Frontend` or `None`",
 			Default:     "`All` for load balancers, `None` for network load balancers",
 			Description: "Which security lists are kept in step with Services: those of balancer and node subnets, of balancer subnets only, or none. Up to v1.35 the key had no effect.",
 			value:       text(func(d *document) *SecurityListMode { return &d.LoadBalancer.SecurityListManagementMode }, securityListMode),
 		},
 		{
-			Path: "loadBalancer.disableSecurityListManagement", Default: "false", Replacement: "loadBalancer.securityListManagementMode",
+			Path: "loadBalancer.disableSecurityListManagement", NotYet: true, Default: "false", Replacement: "loadBalancer.securityListManagementMode",
 			Description: "`true` means mode `None` if no mode is set.",
 			value:       boolean(func(d *document) *bool { return &d.old.disableSecurityListManagement }),
 		},
 		{
-			Path:        "loadBalancer.securityLists",
+			Path: "loadBalancer.securityLists", NotYet: true,
 			Description: "The security list to edit for a subnet, where the oldest one of the subnet is not the right one.",
 			value:       ocidMap{func(d *document) *map[string]string { return &d.LoadBalancer.SecurityLists }, "subnet", "securitylist"},
 		},
@@ -216,22 +217,22 @@ func rateLimiterKeys() []Key {
 func metricsKeys() []Key {
 	return []Key{
 		{
-			Path:        "metrics.compartmentID",
+			Path: "metrics.compartmentID", NotYet: true,
 			Description: "Compartment that durations are posted to in OCI Monitoring. Required if there is a `metrics` block.",
 			value:       ocid(func(d *document) *string { return &d.Metrics.CompartmentID }, "compartment", "tenancy"),
 		},
 		{
-			Path:        "metrics.namespace",
+			Path: "metrics.namespace", NotYet: true,
 			Description: "Metric namespace. Required if there is a `metrics` block.",
 			value:       text(func(d *document) *string { return &d.Metrics.Namespace }, nil),
 		},
 		{
-			Path:        "metrics.resourceGroup",
+			Path: "metrics.resourceGroup", NotYet: true,
 			Description: "Resource group of the metrics. Required if there is a `metrics` block.",
 			value:       text(func(d *document) *string { return &d.Metrics.ResourceGroup }, nil),
 		},
 		{
-			Path:        "metrics.prefix",
+			Path: "metrics.prefix", NotYet: true,
 			Description: "Prepended to each metric name, without a separator.",
 			value:       text(func(d *document) *string { return &d.Metrics.Prefix }, nil),
 		},
@@ -253,12 +254,12 @@ func tagKeys() []Key {
 		at := group.at
 		keys = append(keys,
 			Key{
-				Path:        "tags." + group.name + ".freeform",
+				Path: "tags." + group.name + ".freeform", NotYet: group.name == "common",
 				Description: "Freeform tags of " + group.description + ".",
 				value:       freeformTags{func(d *document) *map[string]string { return &at(d).Freeform }},
 			},
 			Key{
-				Path:        "tags." + group.name + ".defined",
+				Path: "tags." + group.name + ".defined", NotYet: group.name == "common",
 				Description: "Defined tags of " + group.description + ".",
 				value:       definedTags{func(d *document) *map[string]map[string]any { return &at(d).Defined }},
 			})

@@ -40,6 +40,9 @@ func writeKeys(out *bytes.Buffer, title string, t *tree, of func(Key) bool) {
 		if k.Replacement != "" {
 			description = "Deprecated: use `" + k.Replacement + "`. " + description
 		}
+		if k.NotYet {
+			description = "**No effect in this release yet.** " + description
+		}
 		fmt.Fprintf(out, "| `%s` | %s | %s | %s | %s |\n", k.Path, k.Type, k.Default, k.Since, description)
 	}
 }

@@ -1,0 +1,33 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+// WithoutEffect warns about settings that are understood but do nothing in this release, once for each block of the file.
+// They are no mistakes, so strict accepts them; but who relies on them has to know.
+func WithoutEffect(c *Config) Report {
+	var report Report
+	told := map[string]bool{}
+	for _, k := range Keys() {
+		origin := c.Origin(k.Path)
+		block := parent(k.Path)
+		if !k.NotYet || origin.source != fromFile || told[block] || c.asksForNothing(k.Path) {
+			continue
+		}
+		told[block] = true
+		report.Problems = append(report.Problems, Problem{File: origin.file, Line: origin.line, Key: k.Path, Message: withoutEffect})
+	}
+	if c.Environment.EnableFlexCIDR {
+		report.Problems = append(report.Problems, Problem{
+			File: "environment", Key: "ENABLE_FLEX_CIDR_CONTROLLER", Message: withoutEffect + "; new nodes get no pod CIDR from it",
+		})
+	}
+	return report
+}
+
+const withoutEffect = "has no effect in this release yet, see docs/upgrade.md"
+
+// asksForNothing says that a setting without effect asks for just that.
+func (c *Config) asksForNothing(path string) bool {
+	return path == "loadBalancer.securityListManagementMode" && c.LoadBalancer.SecurityListManagementMode == ModeNone
+}
