@@ -16,7 +16,7 @@ import (
 
 // Versions in which keys appeared, for the documentation.
 const (
-	sinceV1 = "v1.35"
+	sinceV1   = "v1.35"
 	sinceV137 = "v1.37"
 )
 
@@ -250,9 +250,9 @@ func laterAnnotations() []Annotation {
 		later(prefixCommon+"oci-load-balancer-rule-sets", onLB(), "Rule sets of the listeners."),
 		later(prefixCommon+"workload-service-account", onBoth(), "ServiceAccount whose identity manages the balancer."),
 		later(prefixCommon+"oci-backend-network-security-group", onBoth(), "Network security groups of the nodes."),
-		mode(prefixLB+"load-balancer-security-list-management-mode", onLB()),
+		mode(annotationListMode, onLB()),
 		mode(prefixNLB+"security-list-management-mode", onNLB()),
-		mode(prefixCommon+"security-rule-management-mode", onBoth()),
+		mode(annotationRuleMode, onBoth()),
 		later(annotationSourceRanges, onBoth(), "Client addresses that may connect."),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,6 +100,9 @@ func (op *operation) drifted(live *oci.Balancer, nodes []*v1.Node) bool {
 	return len(plan) > 0
 }
 
+// memoryLasts is how long a Service is remembered that nobody asks about: longer than any create can stay in doubt.
+const memoryLasts = time.Hour
+
 // keep forgets Services that do not exist any more.
 func (m *memory) keep(svcs []*v1.Service) {
 	known := sets.New[types.UID]()
@@ -107,8 +111,8 @@ func (m *memory) keep(svcs []*v1.Service) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for uid := range m.services {
-		if !known.Has(uid) {
+	for uid, s := range m.services {
+		if !known.Has(uid) && time.Since(s.used) > memoryLasts {
 			delete(m.services, uid)
 		}
 	}

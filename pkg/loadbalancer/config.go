@@ -21,6 +21,9 @@ type Config struct {
 	DisplayNamePrefix string
 	// Tags go on new balancers.
 	Tags oci.Tags
+	// RulesExpected means that the operator has not said that nobody manages security rules: the existing implementation
+	// manages those of LBs by default, this version does not yet, and so has to say it.
+	RulesExpected bool
 
 	// Hold is how long Ensure and UpdateBackends wait for the cloud before they return Pending. Default 15 s.
 	Hold time.Duration

@@ -73,6 +73,7 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 		m.Tags = oci.Tags{Freeform: s.Tags.Freeform, Defined: s.Tags.Defined}
 	}
 	problems := checkSpec(svc, s)
+	problems = append(problems, checkRules(svc, s, cfg)...)
 	var available families
 	if facts.Live == nil {
 		problems = append(problems, m.place(svc, s, cfg, facts)...)
@@ -122,6 +123,19 @@ func checkSpec(svc *v1.Service, s Settings) Problems {
 			problems[len(problems)-1].Nodes = true
 		}
 	}
+	return problems
+}
+
+// checkRules tells the user of an LB that nobody opens its ports, unless somebody said that this is as it should be. An
+// annotation that asks for a mode has its own warning.
+func checkRules(svc *v1.Service, s Settings, cfg Config) Problems {
+	var problems Problems
+	if !cfg.RulesExpected || s.Kind != oci.KindLB || svc.Annotations[annotationListMode] != "" || svc.Annotations[annotationRuleMode] != "" {
+		return nil
+	}
+	problems.warn(ReasonNotAppliedYet, fmt.Sprintf("security rules are not managed yet by this version: the security lists and groups have to let clients reach the listener ports, "+
+		"and the balancer reach the node ports and port %d of the nodes; once they do, say so with the annotation %s: None, or in the cloud config with loadBalancer.securityListManagementMode: None",
+		kubeProxyHealthPort, annotationListMode))
 	return problems
 }
 

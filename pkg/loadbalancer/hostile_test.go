@@ -6,11 +6,16 @@ package loadbalancer_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/oracle/oci-go-sdk/v65/common"
+	lbsdk "github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	nlbsdk "github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -213,5 +218,174 @@ func TestFailuresAggregate(t *testing.T) {
 		series := r.oneSeries(loadbalancer.ReasonCloudError, "create the balancer", "400 RelatedResourceNotAuthorizedOrNotFound", "no such subnet", "opc-request-id", "use virtual-network-family")
 		r.equal("count", series.count, 9)
 		r.equal("conditions written", r.cluster.conditions, 1)
+	})
+}
+
+// Somebody removes, or makes, just what is about to be changed, between our read and our write.
+func TestForeignHandOnTheSameObject(t *testing.T) {
+	tests := map[string]func(p *partsOf){
+		"listener removed":      func(p *partsOf) { p.removeListener("TCP-80") },
+		"backend set removed":   func(p *partsOf) { p.removeListener("TCP-80"); p.removeSet("TCP-80") },
+		"new listener is there": func(p *partsOf) { p.copyListener("TCP-80", "TCP-81", 81) },
+		"old port is gone":      func(p *partsOf) { p.removeListener("TCP-82"); p.removeSet("TCP-82") },
+	}
+	for name, meddle := range tests {
+		t.Run(name, func(t *testing.T) {
+			onBothKinds(t, ocisim.Options{Seed: 60}, func(r *rig, kind oci.BalancerKind) {
+				nodes := r.nodes(1)
+				svc := r.service("web", kind, 80, 82)
+				r.mustSync(svc, nodes)
+				id, done := r.only().ID, false
+				r.edit(svc, func(s *v1.Service) {
+					s.Spec.Ports = newService("x", kind, 80, 81).Spec.Ports
+					s.Spec.Ports[0].NodePort = 31234
+				})
+				r.region.OnCall(func(c ocisim.Call) {
+					if !done && c.Method == http.MethodGet && c.Resource == id {
+						done = true
+						meddle(&partsOf{r, id})
+					}
+				})
+				r.mustSync(svc, nodes)
+				b := r.only()
+				var ports []int
+				for _, l := range b.Listeners {
+					ports = append(ports, l.Port)
+					r.equal("backend port of "+l.Name, b.BackendSets[l.BackendSetName].Backends[0].Port, map[int]int{80: 31234, 81: 30081}[l.Port])
+				}
+				slices.Sort(ports)
+				r.equal("ports", ports, []int{80, 81})
+				r.equal("backend sets", len(b.BackendSets), 2)
+				r.unchanged(svc, nodes)
+			})
+		})
+	}
+}
+
+// partsOf changes parts of a balancer of either kind as a person would.
+type partsOf struct {
+	r  *rig
+	id string
+}
+
+func (p *partsOf) change(lb func(*lbsdk.LoadBalancer), nlb func(*nlbsdk.NetworkLoadBalancer)) {
+	err := p.r.region.Foreign().LoadBalancer(p.id, lb)
+	if err != nil {
+		err = p.r.region.Foreign().NetworkLoadBalancer(p.id, nlb)
+	}
+	if err != nil {
+		p.r.Error(err)
+	}
+}
+
+func (p *partsOf) removeListener(name string) {
+	p.change(func(v *lbsdk.LoadBalancer) { delete(v.Listeners, name) }, func(v *nlbsdk.NetworkLoadBalancer) { delete(v.Listeners, name) })
+}
+
+func (p *partsOf) removeSet(name string) {
+	p.change(func(v *lbsdk.LoadBalancer) { delete(v.BackendSets, name) }, func(v *nlbsdk.NetworkLoadBalancer) { delete(v.BackendSets, name) })
+}
+
+func (p *partsOf) copyListener(from, to string, port int) {
+	p.change(func(v *lbsdk.LoadBalancer) {
+		l := v.Listeners[from]
+		l.Name, l.Port = &to, &port
+		v.Listeners[to] = l
+	}, func(v *nlbsdk.NetworkLoadBalancer) {
+		l := v.Listeners[from]
+		l.Name, l.Port = &to, &port
+		v.Listeners[to] = l
+	})
+}
+
+// The token of a balancer that was made and deleted before is not accepted any more: after a while, in which nothing
+// shows up, another one is taken.
+func TestBurntRetryToken(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 61}, func(r *rig, kind oci.BalancerKind) {
+		nodes := r.nodes(1)
+		svc := r.mustSync(r.service("web", kind, 80), nodes)
+		if err := r.m.Delete(r.Context(), svc); err != nil {
+			r.Fatal(err)
+		}
+		r.edit(svc, func(s *v1.Service) { // as when its type was something else meanwhile
+			delete(s.Annotations, loadbalancer.AnnotationOCID)
+			delete(s.Annotations, loadbalancer.AnnotationLastApplied)
+			s.Status = v1.ServiceStatus{}
+		})
+		began := time.Now()
+		r.mustSync(svc, nodes)
+		r.only()
+		r.equal("creates", r.count(creation(kind)), 3)
+		if took := time.Since(began); took < 30*time.Second {
+			r.Errorf("the second token was taken after %v", took)
+		}
+		r.noEvents()
+	})
+}
+
+// The work request of a deletion cannot be read: the balancer itself shows the end.
+func TestDeletionWithoutWorkRequest(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 62}, func(r *rig, kind oci.BalancerKind) {
+		svc := r.mustSync(r.service("web", kind, 80), r.nodes(1))
+		r.region.Deny(ocisim.Policy{Operation: "GetWorkRequest"})
+		if !r.drop(r.Context(), r.condemn(svc)) {
+			r.Error("not deleted")
+		}
+		r.equal("balancers", len(r.live()), 0)
+	})
+}
+
+// Of two balancers the one whose address clients know stays in use.
+func TestBalancerInStatusIsUsed(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 63}, func(r *rig, kind oci.BalancerKind) {
+		nodes := r.nodes(1)
+		svc := r.service("web", kind, 80)
+		r.legacyBalancer(svc, kind)
+		time.Sleep(time.Hour)
+		younger := r.legacyBalancer(svc, kind)
+		r.edit(svc, func(s *v1.Service) {
+			for _, b := range r.live() {
+				for _, a := range b.Addresses {
+					if b.ID == younger && a.Public {
+						s.Status.LoadBalancer.Ingress = []v1.LoadBalancerIngress{{IP: a.IP}}
+					}
+				}
+			}
+		})
+		svc = r.mustSync(svc, nodes)
+		r.equal("used", svc.Annotations[loadbalancer.AnnotationOCID], younger)
+	})
+}
+
+// A listener that has TLS already may speak HTTP2 and GRPC; its TLS stays.
+func TestGRPCOnAListenerWithTLS(t *testing.T) {
+	simulate(t, ocisim.Options{Seed: 64}, func(r *rig) {
+		nodes := r.nodes(1)
+		svc := r.service("web", oci.KindLB, 443)
+		r.edit(svc, annotate(prefixLB+"backend-protocol", "GRPC"))
+		var refusal *loadbalancer.Refusal
+		if _, err := r.m.Ensure(r.Context(), svc, nodes); !errors.As(err, &refusal) {
+			r.Errorf("without TLS: %v, want a refusal", err)
+		}
+		r.cluster.events = nil
+		id := r.legacyBalancer(svc, oci.KindLB)
+		tls := lbsdk.SslConfiguration{CertificateName: common.String("web"), CipherSuiteName: common.String("own"), VerifyDepth: common.Int(0), VerifyPeerCertificate: common.Bool(false)}
+		err := r.region.Foreign().LoadBalancer(id, func(v *lbsdk.LoadBalancer) {
+			l := v.Listeners["TCP-443"]
+			l.SslConfiguration = &tls
+			v.Listeners["TCP-443"] = l
+			v.Certificates = map[string]lbsdk.Certificate{"web": {CertificateName: common.String("web")}}
+		})
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.restart()
+		r.mustSync(svc, nodes)
+		l := r.only().Listeners["TCP-443"]
+		r.equal("protocol", l.Protocol, "GRPC")
+		if l.SSL == nil || l.SSL.CipherSuiteName != "own" {
+			r.Errorf("TLS is %+v", l.SSL)
+		}
+		r.noEvents()
 	})
 }

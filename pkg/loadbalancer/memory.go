@@ -27,6 +27,8 @@ type memory struct {
 
 // serviceMemory is guarded by the lock of the Service.
 type serviceMemory struct {
+	// used is when an operation last asked for it. It is guarded by the lock of the memory.
+	used time.Time
 	// id is the OCID of the balancer that this process made or found last.
 	id string
 	// gone is the OCID of a balancer that was proven to be gone.
@@ -80,6 +82,7 @@ func (m *memory) of(uid types.UID) *serviceMemory {
 		s = &serviceMemory{refusals: map[string]string{}, told: map[string]bool{}}
 		m.services[uid] = s
 	}
+	s.used = time.Now()
 	return s
 }
 
