@@ -34,6 +34,12 @@ const annotationCompartment = prefixCommon + "compartment-id"
 // annotationSourceRanges is defined by Kubernetes; it stands for spec.loadBalancerSourceRanges.
 const annotationSourceRanges = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
+// Annotations by which a Service says who manages the security rules of its LB.
+const (
+	annotationListMode = prefixLB + "load-balancer-security-list-management-mode"
+	annotationRuleMode = prefixCommon + "security-rule-management-mode"
+)
+
 // ValueType is the type of an annotation's value.
 type ValueType string
 

@@ -89,6 +89,7 @@ compartment: %s
 vcn: %s
 loadBalancer:
   subnet1: %s
+  securityListManagementMode: None
 `, b.User.Region, b.User.Tenancy, b.User.OCID, b.User.Fingerprint, key, Compartment, VCN, PublicSubnet)
 }
 
