@@ -226,6 +226,9 @@ func (b *bed) startServices() {
 		b.t.Fatal(err)
 	}
 	b.run()
+	// The framework's cache of Services has a data race between its workers for nodes and for Services (v0.37): the first
+	// sync of the nodes is over before a test adds a Service.
+	b.hold(time.Second)
 }
 
 // addNode makes a Node as a kubelet with an external cloud provider registers it.

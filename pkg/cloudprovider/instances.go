@@ -118,7 +118,7 @@ func (i *instances) absent(ctx context.Context, node *v1.Node, id string, proof 
 		err := fmt.Errorf("instance %s: %w (%s); but so do those of more than half of the nodes, so no Node is deleted: "+
 			"check the policies and the compartment, or delete the Nodes yourself", id, errAbsence, proof)
 		p.events.post(node, v1.EventTypeWarning, "NodeDeletionPaused", "", err.Error())
-		p.notice(Notice{"NodeDeletionPaused", "The instances of more than half of the nodes seem to be absent. " +
+		p.postNotice(Notice{"NodeDeletionPaused", "The instances of more than half of the nodes seem to be absent. " +
 			"No Node is deleted for that: check the policies and the compartment, or delete the Nodes yourself"})
 		return false, err
 	default:

@@ -92,7 +92,14 @@ type Provider struct {
 
 	nodeClient kubernetes.Interface
 	nodes      corelisters.NodeLister // nil until SetInformers
+
+	uidsMu  sync.Mutex
+	uidsSet map[types.UID]bool
+	uidsAt  time.Time
 }
+
+// uidsAge is shorter than the time between two rounds of the framework's lifecycle controller.
+const uidsAge = time.Second
 
 var (
 	_ cloudprovider.Interface    = (*Provider)(nil)
@@ -140,6 +147,10 @@ func (p *Provider) Initialize(clientBuilder cloudprovider.ControllerClientBuilde
 // notice logs and posts something about the process as a whole.
 func (p *Provider) notice(n Notice) {
 	klog.FromContext(p.context).Info("Attention", "reason", n.Reason, "message", n.Message)
+	p.postNotice(n)
+}
+
+func (p *Provider) postNotice(n Notice) {
 	if p.options.Process != nil {
 		p.events.post(p.options.Process, v1.EventTypeWarning, n.Reason, n.Message, n.Message)
 	}
@@ -201,13 +212,19 @@ func (p *Provider) ProviderName() string { return Name }
 // no id on the instances is needed.
 func (p *Provider) HasClusterID() bool { return true }
 
-// uids returns the identities of all Nodes that may be the cluster's own.
+// uids returns the identities of all Nodes that may be the cluster's own, as of at most uidsAge ago: when many nodes are
+// asked about at once, each answer must not cost a walk over all of them. The set must not be changed.
 func (p *Provider) uids() map[types.UID]bool {
-	set := map[types.UID]bool{}
+	p.uidsMu.Lock()
+	defer p.uidsMu.Unlock()
+	if p.uidsSet != nil && time.Since(p.uidsAt) < uidsAge {
+		return p.uidsSet
+	}
+	p.uidsSet, p.uidsAt = map[types.UID]bool{}, time.Now()
 	for _, node := range listNodes(p.nodes) {
 		if !isForeign(node) {
-			set[node.UID] = true
+			p.uidsSet[node.UID] = true
 		}
 	}
-	return set
+	return p.uidsSet
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -133,14 +134,15 @@ func TestClusterIdentity(t *testing.T) {
 
 		// While the API server does not answer, another identity must not be taken instead.
 		b.server.missing = nil
-		down := true
+		var down atomic.Bool
+		down.Store(true)
 		b.client.PrependReactor("get", "namespaces", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return down, nil, errors.New("no answer")
+			return down.Load(), nil, errors.New("no answer")
 		})
 		if id, _, err := ask(""); err == nil || id != "" {
 			t.Errorf("API server down: %q, %v", id, err)
 		}
-		time.AfterFunc(10*time.Second, func() { down = false })
+		time.AfterFunc(10*time.Second, func() { down.Store(false) })
 		if id, _, err := ask(""); err != nil || id != "uid-1" {
 			t.Errorf("API server came back: %q, %v", id, err)
 		}

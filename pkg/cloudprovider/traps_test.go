@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,6 +60,24 @@ func TestTrap2MetadataOfForeignNodes(t *testing.T) {
 	})
 }
 
+// answer is an error that a test changes while others read it.
+type answer struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (a *answer) set(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.err = err
+}
+
+func (a *answer) get() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.err
+}
+
 // stub stands for the load balancer domain where a test is about the adapter alone.
 type stub struct {
 	ensure func(ctx context.Context, s *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error)
@@ -96,10 +116,10 @@ func (b *bed) withStub(s *stub) framework.LoadBalancer {
 // report.
 func TestTrap3UpdateWithoutDeadline(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
-		ensured := 0
+		var ensured atomic.Int64
 		s := &stub{
 			ensure: func(context.Context, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
-				ensured++
+				ensured.Add(1)
 				return &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "192.0.2.1"}}}, nil
 			},
 			update: func(ctx context.Context, _ *v1.Service, _ []*v1.Node) error {
@@ -120,10 +140,10 @@ func TestTrap3UpdateWithoutDeadline(t *testing.T) {
 		if err != framework.ImplementedElsewhere { //nolint:errorlint // as the framework compares it
 			t.Errorf("error %v", err)
 		}
-		before := ensured
+		before := ensured.Load()
 		b.hold(time.Second)
-		if ensured != before+1 {
-			t.Errorf("%d syncs after a failed update; want 1", ensured-before)
+		if n := ensured.Load() - before; n != 1 {
+			t.Errorf("%d syncs after a failed update; want 1", n)
 		}
 		if w := b.warnings(); len(w) != 0 {
 			t.Errorf("warnings: %q", w)
@@ -163,8 +183,9 @@ func TestTrap3UpdateWithOldArguments(t *testing.T) {
 // Traps 4 and 5: for the framework, ImplementedElsewhere is the success of a deletion.
 func TestTrap5DeletionIsNeverElsewhere(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
-		failure := framework.ImplementedElsewhere
-		s := &stub{exists: true, remove: func(context.Context, *v1.Service) error { return failure },
+		var failure answer
+		failure.set(framework.ImplementedElsewhere)
+		s := &stub{exists: true, remove: func(context.Context, *v1.Service) error { return failure.get() },
 			ensure: func(context.Context, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
 				return &v1.LoadBalancerStatus{}, nil
 			}}
@@ -177,7 +198,7 @@ func TestTrap5DeletionIsNeverElsewhere(t *testing.T) {
 		if !servicehelper.HasLBFinalizer(b.service("web")) {
 			t.Error("the finalizer was dropped")
 		}
-		failure = nil
+		failure.set(nil)
 		b.hold(10 * time.Minute)
 		if servicehelper.HasLBFinalizer(b.service("web")) {
 			t.Error("the finalizer stays after the deletion")
@@ -188,20 +209,19 @@ func TestTrap5DeletionIsNeverElsewhere(t *testing.T) {
 // Traps 5 and 7: what is pending, and what the user has been told, is exactly ImplementedElsewhere; other errors pass.
 func TestTrap5AnswersOfEnsure(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
-		var answer error
+		var given answer
 		s := &stub{ensure: func(context.Context, *v1.Service, []*v1.Node) (*v1.LoadBalancerStatus, error) {
-			return nil, answer
+			return nil, given.get()
 		}}
 		lb := b.withStub(s)
 		other := errors.New("other")
-		answer = other
 		b.addService("web")
 		ensure := func() error {
 			_, err := lb.EnsureLoadBalancer(b.ctx, "kubernetes", b.service("web"), nil)
 			return err
 		}
 		refusal := &loadbalancer.Refusal{Reason: "Test", RetryAfter: time.Minute}
-		answer = refusal
+		given.set(refusal)
 		if err := ensure(); !errors.Is(err, refusal) {
 			t.Errorf("without a way to queue the Service again, a refusal is an error: %v", err)
 		}
@@ -211,7 +231,7 @@ func TestTrap5AnswersOfEnsure(t *testing.T) {
 			"refusal": {refusal, framework.ImplementedElsewhere},
 			"gone":    {loadbalancer.ErrServiceGone, framework.ImplementedElsewhere},
 		} {
-			answer = test.given
+			given.set(test.given)
 			if err := ensure(); err != test.want { //nolint:errorlint // as the framework compares it
 				t.Errorf("%s: got %v; want %v", name, err, test.want)
 			}
