@@ -131,6 +131,7 @@ func newBalancers(c *config.Config, clusterID string, client *oci.Client, instan
 		Subnet2:           c.LoadBalancer.Subnet2,
 		DisplayNamePrefix: c.Environment.LoadBalancerPrefix,
 		Tags:              oci.Tags(c.Tags.LoadBalancer),
+		RulesExpected:     c.LoadBalancer.SecurityListManagementMode != config.ModeNone,
 		OperationTimeout:  cloudprovider.OperationTimeout,
 	}, loadbalancer.Deps{
 		LB:         client.LoadBalancers(),
