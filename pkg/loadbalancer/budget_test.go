@@ -29,7 +29,7 @@ func fixed(d time.Duration) map[string]ocisim.Range {
 }
 
 // lag is how late the end of a work request may be noticed: the longest pause between two looks at it.
-const lag = 5500 * time.Millisecond
+const lag = time.Second
 
 func within(r *rig, what string, took, budget time.Duration) {
 	r.Helper()

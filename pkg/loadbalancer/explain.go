@@ -53,7 +53,8 @@ func explainWorkRequest(doing string, e *oci.WorkRequestError) explanation {
 	if cause == "" {
 		cause = "the service gave no cause"
 	}
-	text := fmt.Sprintf("%s: %s %s: %s (work request %s)", doing, e.WorkRequest.Operation, e.WorkRequest.State, cause, e.WorkRequest.ID)
+	text := fmt.Sprintf("%s: %s %s: %s (work request %s, opc-request-id %s)", doing, e.WorkRequest.Operation, e.WorkRequest.State, cause, e.WorkRequest.ID,
+		e.WorkRequest.RequestID)
 	return explanation{reason: ReasonWorkRequestFailed, text: text, key: doing + e.WorkRequest.Operation + cause}
 }
 

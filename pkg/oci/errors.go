@@ -171,5 +171,8 @@ func (e *WorkRequestError) Error() string {
 		}
 		fmt.Fprintf(&b, "%s: %s", p.Code, p.Message)
 	}
+	if e.WorkRequest.RequestID != "" {
+		fmt.Fprintf(&b, " (opc-request-id %s)", e.WorkRequest.RequestID)
+	}
 	return b.String()
 }

@@ -238,6 +238,7 @@ func (s *LoadBalancers) GetWorkRequest(ctx context.Context, id string) (WorkRequ
 	if w.ID == "" {
 		w.ID = id
 	}
+	w.RequestID = value(r.OpcRequestId)
 	s.rememberCreated(w)
 	return w, nil
 }

@@ -218,6 +218,7 @@ func (s *NetworkLoadBalancers) GetWorkRequest(ctx context.Context, id string) (W
 	if w.ID == "" {
 		w.ID = id
 	}
+	w.RequestID = value(r.OpcRequestId)
 	if w.State == WorkRequestFailed {
 		w.Errors, err = s.workRequestErrors(ctx, id, value(r.CompartmentId))
 		switch {

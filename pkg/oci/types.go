@@ -257,6 +257,7 @@ type WorkRequest struct {
 	State      WorkRequestState
 	Percent    float32
 	Errors     []WorkRequestProblem // of a FAILED request
+	RequestID  string               // opc-request-id of the answer that this was read from, for Oracle's support
 	Accepted   time.Time
 }
 

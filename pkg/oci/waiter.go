@@ -10,12 +10,15 @@ import (
 )
 
 // Pauses between two looks at a work request. Network load balancers take about 20 s and load balancers about a minute to
-// be created, backend sets 10 s and more (oci-api.md §5), so the first looks catch what was refused at once, and the later
-// ones add little to the length of the operation.
+// be created, backend sets 10 s and more (oci-api.md §5), so the first looks catch what was refused at once. Later the end
+// of an operation is seen within a second where few are waited for; the more there are, the longer the pauses, so that
+// even fifty of them take half of the default budget of reads.
 const (
 	firstLook   = 500 * time.Millisecond
 	lookGrowth  = 1.6
-	longestLook = 5 * time.Second
+	pauseOfMany = 200 * time.Millisecond // for each work request that is waited for
+	leastPause  = time.Second
+	mostPause   = 5 * time.Second
 )
 
 // waiter waits for work requests of one service. All callers that wait for the same work request share one loop.
@@ -98,6 +101,13 @@ func (w *waiter) forget(id string, watched *watch) {
 	}
 }
 
+// longestPause is how long a loop pauses at most, given how many there are.
+func (w *waiter) longestPause() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(max(time.Duration(len(w.watches))*pauseOfMany, leastPause), mostPause)
+}
+
 func (w *waiter) poll(ctx context.Context, id string) (WorkRequest, error) {
 	pause := firstLook
 	for {
@@ -114,6 +124,6 @@ func (w *waiter) poll(ctx context.Context, id string) (WorkRequest, error) {
 		case request.State.Done():
 			return request, &WorkRequestError{Service: w.service, WorkRequest: request}
 		}
-		pause = min(time.Duration(float64(pause)*lookGrowth), longestLook)
+		pause = min(time.Duration(float64(pause)*lookGrowth), w.longestPause())
 	}
 }

@@ -6,6 +6,7 @@ package oci
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,11 +49,36 @@ func TestWaiterLooksEarlyAndThenLess(t *testing.T) {
 		if w.firstSaw != firstLook {
 			t.Errorf("first look after %v", w.firstSaw)
 		}
-		if took := time.Since(w.born); took > time.Minute+longestLook {
+		if took := time.Since(w.born); took > time.Minute+leastPause {
 			t.Errorf("a work request of a minute was waited for %v", took)
 		}
-		if n := w.looks.Load(); n > 18 {
+		if n := w.looks.Load(); n > 62 {
 			t.Errorf("%d looks in a minute", n)
+		}
+	})
+}
+
+// Many waits share half of the default read budget, instead of each looking every second.
+func TestWaitersOfManyLookLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 50
+		w := &workRequests{born: time.Now(), lasts: 2 * time.Minute, outcome: WorkRequest{State: WorkRequestSucceeded}}
+		shared := newWaiter(ServiceLoadBalancer, w.get)
+		var all sync.WaitGroup
+		for i := range many {
+			all.Go(func() {
+				if _, err := shared.Wait(t.Context(), fmt.Sprint("wr-", i)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		took := time.Since(w.born)
+		if took > 2*time.Minute+mostPause {
+			t.Errorf("waited for %v", took)
+		}
+		if perSecond := float64(w.looks.Load()) / took.Seconds(); perSecond > 12 {
+			t.Errorf("%.1f looks a second for %d waits", perSecond, many)
 		}
 	})
 }
@@ -106,7 +132,7 @@ func TestWaitersShareOneLoop(t *testing.T) {
 			synctest.Wait()
 		}
 		wg.Wait()
-		if n := w.looks.Load(); n > 10 {
+		if n := w.looks.Load(); n > 25 {
 			t.Errorf("%d looks for 50 callers", n)
 		}
 		if len(waiter.watches) != 0 {

@@ -270,7 +270,7 @@ func TestC034CauseOfAFailedWorkRequest(t *testing.T) {
 		Operation: "CreateLoadBalancer", FailWork: true, Code: "BAD_INPUT", Message: "no free addresses in subnet s1",
 	})
 	l.service("a", "lb", nil)
-	l.event("default", "a", "", "BAD_INPUT", "no free addresses in subnet s1")
+	l.event("default", "a", "WorkRequestFailed", "BAD_INPUT", "no free addresses in subnet s1", "opc-request-id")
 	remove()
 	l.poke("a") // a change of the Service ends the slow retry
 	l.served("a")
