@@ -70,7 +70,7 @@ func TestBusyNLB(t *testing.T) {
 		}
 		writes, calls := len(written(r.region.Calls())), len(r.region.Calls())
 		r.equal("writes", writes, 10)
-		if calls > 30*writes { // each takes up to 30 s, and is looked at once a second
+		if calls > 60*writes { // each takes up to 30 s, and is looked at twice a second
 			r.Errorf("%d calls for %d writes", calls, writes)
 		}
 

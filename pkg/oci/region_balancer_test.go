@@ -386,8 +386,8 @@ func TestWaitersShareTheReads(t *testing.T) {
 			}
 		}
 		service := map[oci.BalancerKind]string{oci.KindLB: "loadbalancer", oci.KindNLB: "networkloadbalancer"}[b.Kind()]
-		// A creation takes 60 s at most; looks are a second apart in the end and closer at first.
-		if n := b.region.Counts()[service+".GetWorkRequest"]; n == 0 || n > 65 {
+		// A creation takes 60 s at most; looks are half a second apart.
+		if n := b.region.Counts()[service+".GetWorkRequest"]; n == 0 || n > 122 {
 			b.Errorf("%d reads of the work request for 11 callers", n)
 		}
 	})

@@ -11,13 +11,13 @@ import (
 
 // Pauses between two looks at a work request. Network load balancers take about 20 s and load balancers about a minute to
 // be created, backend sets 10 s and more (oci-api.md §5), so the first looks catch what was refused at once. Later the end
-// of an operation is seen within a second where few are waited for; the more there are, the longer the pauses, so that
+// of an operation is seen within half a second where few are waited for; the more there are, the longer the pauses, so that
 // even fifty of them take half of the default budget of reads.
 const (
 	firstLook   = 500 * time.Millisecond
 	lookGrowth  = 1.6
 	pauseOfMany = 200 * time.Millisecond // for each work request that is waited for
-	leastPause  = time.Second
+	leastPause  = 500 * time.Millisecond
 	mostPause   = 5 * time.Second
 )
 
