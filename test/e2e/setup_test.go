@@ -194,7 +194,9 @@ func (l *lab) edit(name string, change func(*v1.Service)) {
 // poke makes the framework look at a Service now, whatever back-off it is in: any change of an annotation does.
 func (l *lab) poke(name string) {
 	l.t.Helper()
-	l.edit(name, func(svc *v1.Service) { metav1.SetMetaDataAnnotation(&svc.ObjectMeta, "example.com/poke", time.Now().String()) })
+	l.edit(name, func(svc *v1.Service) {
+		metav1.SetMetaDataAnnotation(&svc.ObjectMeta, "example.com/poke", time.Now().String())
+	})
 }
 
 func (l *lab) delete(name string) {
