@@ -354,7 +354,7 @@ func TestC012MissingFields(t *testing.T) {
 	world := testbed.WorldOf(4)
 	o := testbed.DemoNodes(world, false)
 	o.ProviderID = func(i int) string { return []string{testbed.InstanceID(i), ""}[i%2] }
-	l := newLab(t, testbed.Options{World: world, Nodes: o, Region: ocisim.Options{DropOptional: 0.5}}).run("--node-monitor-period=1s")
+	l := newLab(t, testbed.Options{World: world, Nodes: o, Region: ocisim.Options{DropOptional: 0.25}}).run("--node-monitor-period=1s")
 	l.service("a", "lb", nil)
 	l.service("b", "nlb", nil)
 	if err := l.Nodes.SetReady(false, testbed.NodeName(0)); err != nil {
