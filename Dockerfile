@@ -22,5 +22,5 @@ LABEL org.opencontainers.image.source="https://github.com/oracle/oci-cloud-contr
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/ /usr/local/bin/
 ENV PATH=/usr/local/bin
-USER 65532:65532
+# No USER: an old manifest that says nothing about it must find its files readable as before. Ours says runAsUser 65532.
 ENTRYPOINT ["/usr/local/bin/oci-cloud-controller-manager"]
