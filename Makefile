@@ -16,8 +16,13 @@ BUILD_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ -
 V       := k8s.io/component-base/version
 LDFLAGS := -s -w -X $(V).gitVersion=$(VERSION) -X $(V).gitCommit=$(COMMIT) -X $(V).gitTreeState=$(TREE_STATE) -X $(V).buildDate=$(BUILD_DATE)
 
-# The same flags as the control plane of the tests is built with (test/cluster): client-go is compiled once for both.
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -gcflags=all=-dwarf=false -ldflags '$(LDFLAGS)'
+# The flags that the control plane of the tests is built with (test/cluster), for every go command below: they are part of the
+# key of the build cache, so that client-go and the rest are compiled once for control plane, binaries, tests and linters.
+# The race detector needs its own.
+export GOFLAGS     := -buildvcs=false -trimpath -gcflags=all=-dwarf=false
+export CGO_ENABLED := 0
+
+GO_BUILD := go build -ldflags '$(LDFLAGS)'
 
 BINARIES := oci-cloud-controller-manager
 
@@ -53,7 +58,7 @@ test: lint test-unit test-system ## Everything that must pass before a change la
 .PHONY: test-unit
 test-unit: control-plane ## Unit and component tests, with the race detector.
 	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
-	@go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo) $(ARGS)
+	@CGO_ENABLED=1 go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo) $(ARGS)
 
 .PHONY: test-system
 test-system: build control-plane ## System tests: real etcd and kube-apiserver, our binaries as processes, the simulated region over TLS.

@@ -14,4 +14,5 @@ go get "${libs[@]/%/@$lib}"
 go mod tidy
 
 test/cluster/tools/bump.sh "v$1"
+hack/align-modules.sh
 echo "Kubernetes libraries are at $lib. Now: make test; note the version in CHANGELOG.md."
