@@ -82,7 +82,7 @@ lint: $(GOLANGCI) ## golangci-lint, govulncheck where its database can be reache
 	$(call say,golangci-lint $(GOLANGCI_VERSION))
 	@$(GOLANGCI) run --timeout 15m ./...
 	@hack/govulncheck.sh $(VULNCHECK) $(VULN_VERSION)
-	$(call say,layers, licence headers, generated files)
+	$(call say,layers + licence headers + generated files)
 	@go test -count=1 ./test/repo/
 
 .PHONY: generate
