@@ -311,7 +311,7 @@ func TestDualStack(t *testing.T) {
 func TestRandomChanges(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			onBothKinds(t, ocisim.Options{Seed: seed, EventualReads: int(seed % 3)}, func(r *rig, kind oci.BalancerKind) {
+			onBothKinds(t, ocisim.Options{Seed: seed, EventualReads: int(seed % 3), Durations: fixed(time.Second)}, func(r *rig, kind oci.BalancerKind) {
 				random := rand.New(rand.NewPCG(seed, 1))
 				all := r.nodes(5)
 				svc := r.service("web", kind, 80)
