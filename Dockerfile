@@ -13,7 +13,8 @@ COPY cmd cmd
 COPY pkg pkg
 RUN V=k8s.io/component-base/version && mkdir /out && \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath \
-      -ldflags "-s -w -X $V.gitVersion=$VERSION -X $V.gitCommit=$COMMIT -X $V.gitTreeState=clean -X $V.buildDate=$BUILD_DATE" \
+      -ldflags "-s -w -X $V.gitVersion=$VERSION -X $V.gitCommit=$COMMIT -X $V.gitTreeState=clean -X $V.buildDate=$BUILD_DATE \
+        -X k8s.io/client-go/pkg/version.gitVersion=$VERSION -X k8s.io/client-go/pkg/version.gitCommit=$COMMIT" \
       -o /out/ ./cmd/...
 
 FROM scratch

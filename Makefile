@@ -14,7 +14,8 @@ TREE_STATE ?= $(shell test -z "$$(git status --porcelain 2>/dev/null)" && echo c
 BUILD_DATE ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo 1970-01-01T00:00:00Z)
 
 V       := k8s.io/component-base/version
-LDFLAGS := -s -w -X $(V).gitVersion=$(VERSION) -X $(V).gitCommit=$(COMMIT) -X $(V).gitTreeState=$(TREE_STATE) -X $(V).buildDate=$(BUILD_DATE)
+LDFLAGS := -s -w -X $(V).gitVersion=$(VERSION) -X $(V).gitCommit=$(COMMIT) -X $(V).gitTreeState=$(TREE_STATE) -X $(V).buildDate=$(BUILD_DATE) \
+  -X k8s.io/client-go/pkg/version.gitVersion=$(VERSION) -X k8s.io/client-go/pkg/version.gitCommit=$(COMMIT) # the User-Agent
 
 # The flags that the control plane of the tests is built with (test/cluster), for every go command below: they are part of the
 # key of the build cache, so that client-go and the rest are compiled once for control plane, binaries, tests and linters.
