@@ -29,13 +29,16 @@ var errReplan = errors.New("the balancer has changed")
 
 // converge applies plans until there is nothing to do, and returns the balancer as it is then.
 func (op *operation) converge(ctx context.Context, live *oci.Balancer, model *Model, last Applied, diff func(*oci.Balancer) Plan) (*oci.Balancer, error) {
-	done := ""
+	done := op.mem.sent
+	op.mem.sent = ""
 	for range maxRounds {
 		plan := diff(live)
 		if len(plan) == 0 {
 			return live, nil
 		}
-		if text := plan.String(); text == done {
+		text := plan.String()
+		wish := text + model.String() // the same changes to the same values
+		if wish == done {
 			told := op.tell(explanation{
 				reason: ReasonNotConverging,
 				text:   fmt.Sprintf("the service accepts these changes of %s, but does not keep them: %s", live.ID, describe(plan)),
@@ -50,10 +53,14 @@ func (op *operation) converge(ctx context.Context, live *oci.Balancer, model *Mo
 		if quiet {
 			op.log.Info("Changing balancer", "balancer", live.ID, "plan", describe(plan))
 			replan, err := op.apply(ctx, live, model, last, plan)
+			var pending *Pending
+			if errors.As(err, &pending) {
+				op.mem.sent = wish // whether the service keeps it, the next call sees
+			}
 			if err != nil {
 				return nil, err
 			}
-			if done = plan.String(); replan {
+			if done = wish; replan {
 				done = ""
 			}
 		}

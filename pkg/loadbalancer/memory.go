@@ -41,6 +41,8 @@ type serviceMemory struct {
 	burnt time.Time
 	// open are work requests of this process whose end was not seen.
 	open []openWork
+	// sent is the plan, with the model, whose changes were still open when the last call ended.
+	sent string
 	// quiet means that no work request of an earlier process is open.
 	quiet bool
 

@@ -140,7 +140,7 @@ func (op *operation) finishOpen(ctx context.Context) error {
 		case errors.Is(err, errHeld):
 			return op.pending()
 		case errors.As(err, &failed):
-			op.mem.open = op.mem.open[1:]
+			op.mem.open, op.mem.sent = op.mem.open[1:], ""
 			if work.create {
 				return op.creationFailed(ctx, work.kind, failed)
 			}
