@@ -31,12 +31,22 @@ type bundle struct {
 func controlPlane() bundle {
 	return bundle{
 		name:     "kubernetes",
-		title:    "etcd and the components",
-		estimate: "about 10 minutes on two cores the first time",
+		title:    "etcd and the control plane",
+		estimate: "about 7 minutes on two cores the first time",
 		packages: []string{"./hyperkube"},
 		programs: []string{"hyperkube"},
-		links: []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler",
-			"kubelet", "kube-proxy", "kubectl"},
+		links:    []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"},
+	}
+}
+
+func nodeComponents() bundle {
+	return bundle{
+		name:     "node",
+		title:    "kubelet and kube-proxy",
+		estimate: "about 3 minutes on two cores after the control plane",
+		packages: []string{"./nodekube"},
+		programs: []string{"nodekube"},
+		links:    []string{"kubelet", "kube-proxy"},
 	}
 }
 
@@ -69,11 +79,16 @@ func DefaultCacheDir() (string, error) {
 }
 
 // BuildControlPlane returns the directory of etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler, kubelet, kube-proxy and kubectl. What is
-// not in the cache directory ("" is DefaultCacheDir) is built first; programs that
-// ask at the same time build once. Progress gets a line for every long step.
+// kube-controller-manager, kube-scheduler and kubectl. What is not in the cache
+// directory ("" is DefaultCacheDir) is built first; programs that ask at the same time
+// build once. Progress gets a line for every long step.
 func BuildControlPlane(ctx context.Context, cacheDir string, progress io.Writer) (string, error) {
 	return ensureTools(ctx, controlPlane(), cacheDir, progress)
+}
+
+// BuildNode is BuildControlPlane for kubelet and kube-proxy.
+func BuildNode(ctx context.Context, cacheDir string, progress io.Writer) (string, error) {
+	return ensureTools(ctx, nodeComponents(), cacheDir, progress)
 }
 
 // BuildSidecars is BuildControlPlane for csi-attacher, csi-provisioner, csi-resizer,

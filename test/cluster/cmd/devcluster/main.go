@@ -22,7 +22,7 @@ import (
 type arguments struct {
 	controllerManager, scheduler bool
 	nodes                        int
-	build, sidecars              bool
+	build, node, sidecars        bool
 }
 
 func main() { os.Exit(devcluster()) }
@@ -34,6 +34,7 @@ func devcluster() int {
 	flag.BoolVar(&a.scheduler, "scheduler", true, "run kube-scheduler")
 	flag.IntVar(&a.nodes, "nodes", 0, "number of simulated nodes, up to 5000")
 	flag.BoolVar(&a.build, "build", false, "only build what is not built yet, then exit")
+	flag.BoolVar(&a.node, "node", false, "build kubelet and kube-proxy too")
 	flag.BoolVar(&a.sidecars, "sidecars", false, "build the CSI sidecars and csi-sanity too")
 	flag.Parse()
 
@@ -47,6 +48,13 @@ func devcluster() int {
 }
 
 func run(ctx context.Context, a arguments) error {
+	if a.node {
+		dir, err := cluster.BuildNode(ctx, "", os.Stderr)
+		if err != nil {
+			return err
+		}
+		fmt.Println("Node:        ", dir)
+	}
 	if a.sidecars {
 		dir, err := cluster.BuildSidecars(ctx, "", os.Stderr)
 		if err != nil {
