@@ -49,6 +49,7 @@ func computeService() service {
 	listAttachments.Resource = vnicAttachments.policy
 	action := op("InstanceAction", http.MethodPost, "/20160918/instances/{instanceId}", "action*", Use, instances.kindInfo, instanceAction)
 	action.RetryToken, action.IfMatch = true, true
+	action.Partial = "START, STOP and SOFTSTOP"
 	terminate := op("TerminateInstance", http.MethodDelete, "/20160918/instances/{instanceId}", "", Manage, instances.kindInfo, terminateInstance)
 	terminate.IfMatch = true
 	return service{

@@ -28,7 +28,8 @@
 //     never changed in place.
 //   - Operation (engine_route.go): one line of the API table. With Target the engine resolves the first path
 //     parameter to c.target and answers 404 itself; RetryToken and IfMatch switch those headers on; Query names
-//     the parameters, a trailing * the required ones. Policies see Verb and Resource.
+//     the parameters, a trailing * the required ones. Policies see Verb and Resource. Partial says what is missing;
+//     go generate writes it to docs/reference/simulator-operations.md.
 //   - The handler gets a *call (which embeds *cloud: store, clock, randomness) with the region's lock held, and
 //     returns an *answer or an error made by errNotFound, errInvalid, errConflict, errIncorrectState,
 //     errPrecondition, errLimit, or c.rule(situation, args...) for what is not established. It reads c.param(name),
@@ -44,3 +45,5 @@
 //     cl.busy tells whether there are any. finish applies the effect or returns problems, failed undoes. A service
 //     renders *workRequest in its own form with listing.render or c.send; workKey lists them by compartment.
 package ocisim
+
+//go:generate go run ./internal/gendoc ../../docs/reference/simulator-operations.md

@@ -44,6 +44,10 @@ type Operation struct {
 	RetryToken bool // honours opc-retry-token
 	IfMatch    bool // honours if-match, against the target's etag
 
+	// Partial says what the operation does not do that the service does, in a few words; empty when it does all that a
+	// client could notice. It stands in the reference.
+	Partial string
+
 	handle func(*call) (*answer, error)
 }
 

@@ -38,6 +38,9 @@ func loadBalancerService() service {
 		lbOperation("GetBackendSetHealth", http.MethodGet, "/{loadBalancerId}/backendSets/{backendSetName}/health", Read, backendSetHealth),
 		lbOperation("ListWorkRequests", http.MethodGet, "/{loadBalancerId}/workRequests", Read, listLoadBalancerWork),
 	}
+	operations[0].Partial = "no host names, path route sets and cipher suites"
+	operations[3].Partial = "addresses cannot change"
+	operations[7].Partial, operations[8].Partial = "never worse than UNKNOWN", "never worse than UNKNOWN"
 	operations[2].Query = "compartmentId*,limit,page,detail,sortBy,sortOrder,displayName,lifecycleState"
 	operations[9].Query = "limit,page"
 	operations = append(operations, loadBalancerPartOperations()...)

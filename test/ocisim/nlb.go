@@ -47,6 +47,7 @@ func networkLoadBalancerService() service {
 		nlbOperation("UpdateListener", http.MethodPut, listeners+"/{listenerName}", Use, updateNLBListener),
 		nlbOperation("DeleteListener", http.MethodDelete, listeners+"/{listenerName}", Use, deleteNLBListener),
 	}
+	operations[6].Partial = "never worse than UNKNOWN"
 	return service{
 		operations: append(operations, nlbWorkOperations()...),
 		durations: map[string]Range{
