@@ -22,6 +22,21 @@ func BenchmarkSeed(b *testing.B) {
 	}
 }
 
+// BenchmarkSeedBalancers makes 2,000 load balancers with a listener and 10 backends each, and their addresses.
+func BenchmarkSeedBalancers(b *testing.B) {
+	for b.Loop() {
+		region := ocisim.New(ocisim.Options{})
+		region.AddVCN(ocisim.VCN{Name: "net"})
+		region.AddSubnet(ocisim.Subnet{Name: "nodes", CIDR: "10.0.0.0/16"})
+		region.AddInstance(ocisim.Instance{Name: "node-%d", Count: 10, VNIC: ocisim.VNIC{Subnet: "nodes"}})
+		region.AddLoadBalancer(ocisim.LoadBalancer{
+			Name: "service-%d", Count: 2000, Private: true,
+			BackendSets: []ocisim.BackendSet{{Name: "TCP-80", Backends: []ocisim.Backend{{Instance: "node-*", Port: 30080}}}},
+			Listeners:   []ocisim.Listener{{Port: 80}},
+		})
+	}
+}
+
 // BenchmarkRead reads instances, with signatures made beforehand and without any.
 func BenchmarkRead(b *testing.B) {
 	for _, verified := range []bool{false, true} {

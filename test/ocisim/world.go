@@ -14,6 +14,9 @@ type World struct {
 	Subnets        []Subnet        `json:"subnets,omitempty"`
 	PublicIPs      []PublicIP      `json:"publicIPs,omitempty"` // reserved
 	Instances      []Instance      `json:"instances,omitempty"`
+
+	LoadBalancers        []LoadBalancer        `json:"loadBalancers,omitempty"`
+	NetworkLoadBalancers []NetworkLoadBalancer `json:"networkLoadBalancers,omitempty"`
 }
 
 // Tags are the tags of a seeded resource.
@@ -152,6 +155,8 @@ func (r *Region) Seed(w World) error {
 		each(w.Subnets, s.subnet),
 		each(w.PublicIPs, s.publicIP),
 		each(w.Instances, s.instances),
+		each(w.LoadBalancers, s.loadBalancers),
+		each(w.NetworkLoadBalancers, s.networkLoadBalancers),
 	)
 }
 
