@@ -9,7 +9,8 @@ import (
 )
 
 // Env is the environment that makes an unmodified SDK program talk to this server: both proxies, the hosts it must
-// reach directly (its API server, the service network), and the CA for Go programs as a whole and for the SDK alone.
+// reach directly (its API server, the service network), the CA for Go programs as a whole and for the SDK alone, and
+// the CA and the use of the proxies for Node.js, which does neither by itself (NODE_USE_ENV_PROXY from 22.21 and 24.5).
 // It stands for the default instance of the world. Lower-case variables of the parent do no harm: Go reads the
 // upper-case ones first.
 func (s *Server) Env(noProxy ...string) []string { return s.env("", noProxy) }
@@ -31,5 +32,7 @@ func (s *Server) env(instance string, noProxy []string) []string {
 		"NO_PROXY=" + strings.Join(append([]string{"localhost", "127.0.0.1"}, noProxy...), ","),
 		"SSL_CERT_FILE=" + s.CAFile(),
 		"OCI_DEFAULT_CERTS_PATH=" + s.CAFile(),
+		"NODE_EXTRA_CA_CERTS=" + s.CAFile(),
+		"NODE_USE_ENV_PROXY=1",
 	}
 }

@@ -23,6 +23,10 @@ type federation struct {
 	source   *source
 }
 
+// sha256Fingerprint is the only value of fingerprintAlgorithm. A client that
+// leaves it out has the SHA-1 fingerprint in its key id.
+const sha256Fingerprint = "SHA256"
+
 // federationRequest is the body of POST /v1/x509. All values are PEM without armour and newlines.
 type federationRequest struct {
 	Certificate              string   `json:"certificate"`
@@ -46,8 +50,10 @@ func (f *federation) grant(r *http.Request, body []byte) (token, who string, err
 	if err := json.Unmarshal(body, &request); err != nil {
 		return "", "", refuse(http.StatusBadRequest, "CannotParseRequest", err.Error())
 	}
-	if request.FingerprintAlgorithm != "SHA256" {
-		return "", "", refuse(http.StatusBadRequest, "InvalidParameter", "fingerprintAlgorithm must be SHA256")
+	switch request.FingerprintAlgorithm {
+	case "", sha256Fingerprint:
+	default:
+		return "", "", refuse(http.StatusBadRequest, "InvalidParameter", "fingerprintAlgorithm must be SHA256, or absent")
 	}
 	session, err := parsePublicKey(request.PublicKey)
 	if err != nil {
@@ -57,7 +63,7 @@ func (f *federation) grant(r *http.Request, body []byte) (token, who string, err
 	if err != nil {
 		return "", "", refuse(http.StatusBadRequest, "InvalidParameter", "certificate: "+err.Error())
 	}
-	instance, err := f.authenticate(r, body, leaf, request.IntermediateCertificates)
+	instance, err := f.authenticate(r, body, leaf, request)
 	if err != nil {
 		return "", "", refuse(http.StatusUnauthorized, "NotAuthenticated", err.Error())
 	}
@@ -78,9 +84,9 @@ func (f *federation) grant(r *http.Request, body []byte) (token, who string, err
 }
 
 // authenticate checks certificate, key id and signature, and finds the instance.
-func (f *federation) authenticate(r *http.Request, body []byte, leaf *x509.Certificate, intermediates []string) (instanceView, error) {
-	chain := make([]*x509.Certificate, 0, len(intermediates))
-	for _, text := range intermediates {
+func (f *federation) authenticate(r *http.Request, body []byte, leaf *x509.Certificate, request federationRequest) (instanceView, error) {
+	chain := make([]*x509.Certificate, 0, len(request.IntermediateCertificates))
+	for _, text := range request.IntermediateCertificates {
 		cert, err := parseBareCertificate(text)
 		if err != nil {
 			return instanceView{}, fmt.Errorf("intermediate certificate: %w", err)
@@ -95,7 +101,11 @@ func (f *federation) authenticate(r *http.Request, body []byte, leaf *x509.Certi
 	if err != nil {
 		return instanceView{}, err
 	}
-	if want := statements.tenancy + "/fed-x509-sha256/" + certificateFingerprint(leaf); signed.KeyID != want {
+	want := statements.tenancy + "/fed-x509-sha256/" + certificateFingerprint(leaf)
+	if request.FingerprintAlgorithm == "" { // oci-common 2.139.1 of the TypeScript SDK
+		want = statements.tenancy + "/fed-x509/" + oldCertificateFingerprint(leaf)
+	}
+	if signed.KeyID != want {
 		return instanceView{}, fmt.Errorf("%w: keyId is %q, the certificate needs %q", ocisim.ErrSignature, signed.KeyID, want)
 	}
 	// Unlike everywhere else, the host header is not part of the signature.

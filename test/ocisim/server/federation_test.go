@@ -7,6 +7,8 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -111,6 +113,15 @@ func TestInstanceCertificateNamesTenancy(t *testing.T) {
 			t.Errorf("the subject %q lacks %q", units, unit)
 		}
 	}
+	var subject pkix.RDNSequence
+	if _, err := asn1.Unmarshal(files.leaf.RawSubject, &subject); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range subject {
+		if len(name) != 1 {
+			t.Errorf("a relative name of the subject has %d values %v: some SDKs read the first only", len(name), name)
+		}
+	}
 	if !files.key.PublicKey.Equal(files.leaf.PublicKey) {
 		t.Error("key.pem does not belong to cert.pem")
 	}
@@ -196,6 +207,31 @@ func TestFederationRefuses(t *testing.T) {
 	}
 	if n := len(s.tokens.timers); n != 0 {
 		t.Errorf("%d tokens in force after nothing but refusals", n)
+	}
+}
+
+// TestFederationBySHA1 is what the TypeScript SDK does: no algorithm, and a key id of the older form.
+func TestFederationBySHA1(t *testing.T) {
+	s := start(t, Options{})
+	files := fetchIdentity(t, s.MetadataURL())
+	_, session := newSessionKey(t)
+	old := func(body map[string]any, keyID *string) {
+		delete(body, "fingerprintAlgorithm")
+		*keyID = s.Region().Options().Tenancy + "/fed-x509/" + oldCertificateFingerprint(files.leaf)
+	}
+	response, body := exchangeIdentity(t, s, files, session, old)
+	want(t, response, body, http.StatusOK, "token")
+	for name, change := range map[string]func(map[string]any, *string){
+		"an algorithm that is not that of the key id": func(body map[string]any, keyID *string) {
+			old(body, keyID)
+			body["fingerprintAlgorithm"] = sha256Fingerprint
+		},
+		"a SHA-256 key id without the algorithm": func(body map[string]any, _ *string) { delete(body, "fingerprintAlgorithm") },
+	} {
+		response, body := exchangeIdentity(t, s, files, session, change)
+		if response.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: got %d %s, want 401", name, response.StatusCode, body)
+		}
 	}
 }
 

@@ -9,9 +9,11 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha1" // names a certificate, no more
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -104,15 +106,7 @@ func (id *identity) credentials(instance instanceView) (instanceCredentials, err
 		}
 	}
 	leaf, err := signCertificate(&x509.Certificate{
-		Subject: pkix.Name{
-			CommonName: instance.id,
-			OrganizationalUnit: []string{
-				"opc-certtype:instance",
-				"opc-compartment:" + instance.compartment,
-				"opc-instance:" + instance.id,
-				"opc-tenant:" + instance.tenancy,
-			},
-		},
+		Subject: instanceSubject(instance),
 		NotBefore:   time.Now().Add(-5 * time.Minute),
 		NotAfter:    time.Now().Add(instanceCertLifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
@@ -129,6 +123,24 @@ func (id *identity) credentials(instance instanceView) (instanceCredentials, err
 	}
 	id.creds[instance.id] = have
 	return have, nil
+}
+
+// organizationalUnit is the attribute type OU of X.520.
+var organizationalUnit = asn1.ObjectIdentifier{2, 5, 4, 11}
+
+// instanceSubject makes each statement a relative name of its own, as the real certificates have it: pkix.Name would put
+// its organizational units together in one, of which other SDKs than Go's read the first alone.
+func instanceSubject(instance instanceView) pkix.Name {
+	name := pkix.Name{CommonName: instance.id}
+	for _, unit := range []string{
+		"opc-certtype:instance",
+		"opc-compartment:" + instance.compartment,
+		"opc-instance:" + instance.id,
+		"opc-tenant:" + instance.tenancy,
+	} {
+		name.ExtraNames = append(name.ExtraNames, pkix.AttributeTypeAndValue{Type: organizationalUnit, Value: unit})
+	}
+	return name
 }
 
 var errIdentityCertificate = errors.New("certificate not accepted")
@@ -174,6 +186,12 @@ func (id *identity) verify(leaf *x509.Certificate, intermediates []*x509.Certifi
 // certificateFingerprint is the colon-separated SHA-256 of a certificate, as it stands in the key id of a federation call.
 func certificateFingerprint(cert *x509.Certificate) string {
 	sum := sha256.Sum256(cert.Raw)
+	return colonHex(sum[:])
+}
+
+// oldCertificateFingerprint is its SHA-1, for SDKs that do not name an algorithm.
+func oldCertificateFingerprint(cert *x509.Certificate) string {
+	sum := sha1.Sum(cert.Raw)
 	return colonHex(sum[:])
 }
 

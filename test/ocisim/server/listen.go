@@ -29,6 +29,7 @@ func (s *Server) listen(identity *identity) error {
 		domains:      s.domains(),
 		passLoopback: s.options.PassLoopback,
 		tls:          tunnels,
+		plain:        s.serveMetadataTunnels(listener.Addr()),
 		metadata:     s.metadata,
 		log:          s.log,
 		record:       s.edge.record,

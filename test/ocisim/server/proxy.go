@@ -24,12 +24,13 @@ const (
 )
 
 // proxy is the forward proxy of recipe R2: an unmodified program is given its address in HTTPS_PROXY and HTTP_PROXY.
-// It keeps CONNECT tunnels to OCI's names for itself, answers plain requests for the metadata address, and refuses the
-// rest, because a simulator that lets calls through to the real cloud would be worse than none.
+// It keeps CONNECT tunnels to OCI's names for itself, answers requests for the metadata address, plain or in a tunnel,
+// and refuses the rest, because a simulator that lets calls through to the real cloud would be worse than none.
 type proxy struct {
 	domains      []string // second-level domains of simulated hosts, "oraclecloud.com"
 	passLoopback bool
 	tls          *handoff
+	plain        *handoff // tunnels to the metadata service
 	metadata     *metadata
 	log          klog.Logger
 	record       func(EdgeCall)
@@ -73,6 +74,11 @@ func (p *proxy) connect(w http.ResponseWriter, r *http.Request) {
 		p.record(EdgeCall{Kind: "connect", Target: r.Host, Status: http.StatusOK})
 		if conn := p.hijack(w); conn != nil {
 			p.tls.give(conn)
+		}
+	case isMetadata(host) && port == "80":
+		p.record(EdgeCall{Kind: "connect", Target: r.Host, Status: http.StatusOK})
+		if conn := p.hijack(w); conn != nil {
+			p.plain.give(&metadataTunnel{Conn: conn, instance: proxyUser(r)})
 		}
 	case p.passLoopback && isLoopback(host):
 		p.record(EdgeCall{Kind: "pass", Target: r.Host, Status: http.StatusOK})
@@ -174,7 +180,7 @@ func (p *proxy) close() {
 // forward handles "GET http://host/path". Only the metadata service is plain HTTP on OCI.
 func (p *proxy) forward(w http.ResponseWriter, r *http.Request) {
 	host := r.URL.Hostname()
-	if host != metadataIPv4 && host != metadataIPv6 {
+	if !isMetadata(host) {
 		p.record(EdgeCall{Kind: "forward", Target: r.URL.Host, Status: http.StatusForbidden})
 		if p.simulates(host) {
 			http.Error(w, "ocisim: "+host+" speaks https only", http.StatusForbidden)
@@ -200,6 +206,8 @@ func proxyUser(r *http.Request) string {
 	user, _, _ := strings.Cut(string(decoded), ":")
 	return user
 }
+
+func isMetadata(host string) bool { return host == metadataIPv4 || host == metadataIPv6 }
 
 func isLoopback(host string) bool {
 	if strings.EqualFold(host, "localhost") {

@@ -90,6 +90,9 @@ func TestProxyRefusesTheRestOfTheWorld(t *testing.T) {
 		"oraclecloud.com.example.com:443":        http.StatusForbidden,
 		"notoraclecloud.com:443":                 http.StatusForbidden,
 		"127.0.0.1:6443":                         http.StatusForbidden,
+		"169.254.169.254:80":                     http.StatusOK,
+		"[fd00:c1::a9fe:a9fe]:80":                http.StatusOK,
+		"169.254.169.254:443":                    http.StatusForbidden,
 		"nonsense":                               http.StatusBadRequest,
 	} {
 		got, body := connect(t, s, target)
@@ -144,6 +147,8 @@ func TestEnvIsTheRecipe(t *testing.T) {
 		"NO_PROXY=localhost,127.0.0.1,10.96.0.0/12,.svc",
 		"SSL_CERT_FILE=" + s.CAFile(),
 		"OCI_DEFAULT_CERTS_PATH=" + s.CAFile(),
+		"NODE_EXTRA_CA_CERTS=" + s.CAFile(),
+		"NODE_USE_ENV_PROXY=1",
 	}, "\n")
 	if got != wanted {
 		t.Errorf("environment:\n%s\nwant:\n%s", got, wanted)
