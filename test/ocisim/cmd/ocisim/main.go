@@ -47,6 +47,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(serveCommand(), envCommand())
+	root.AddCommand(serveCommand(), envCommand(), checkCommand())
 	return root
 }

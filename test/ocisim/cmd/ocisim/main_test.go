@@ -388,7 +388,7 @@ func TestServeRefusesAWrongSeed(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"env", "--help"}, {"--version"}} {
+	for _, args := range [][]string{{"--help"}, {"serve", "--help"}, {"env", "--help"}, {"check", "--help"}, {"--version"}} {
 		var out bytes.Buffer
 		root := command()
 		root.SetOut(&out)
@@ -402,7 +402,7 @@ func TestHelp(t *testing.T) {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	if !slices.Contains(names, "serve") || !slices.Contains(names, "env") {
+	if !slices.Contains(names, "serve") || !slices.Contains(names, "env") || !slices.Contains(names, "check") {
 		t.Errorf("commands: %v", names)
 	}
 }
