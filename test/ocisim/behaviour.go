@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -56,11 +57,11 @@ type Situation string
 
 // Ruling is the answer to a Situation.
 type Ruling struct {
-	Allow   bool // the call goes on as if nothing were wrong
-	Status  int
-	Code    string
-	Message string // a format; its arguments are those of the situation
-	Reason  string // why this is the default
+	Allow   bool   `json:"allow"` // the call goes on as if nothing were wrong
+	Status  int    `json:"status"`
+	Code    string `json:"code"`
+	Message string `json:"message"` // a format; its arguments are those of the situation
+	Reason  string `json:"reason"`  // why this is the default
 }
 
 // The situations of the virtual network and of the engine.
@@ -156,6 +157,8 @@ func (cl *cloud) rule(s Situation, args ...any) error {
 		return &APIError{Status: http.StatusConflict, Code: "Conflict", Message: string(s)}
 	case ruling.Allow:
 		return nil
+	case !strings.Contains(ruling.Message, "%"):
+		return &APIError{Status: ruling.Status, Code: ruling.Code, Message: ruling.Message}
 	}
 	return &APIError{Status: ruling.Status, Code: ruling.Code, Message: fmt.Sprintf(ruling.Message, args...)}
 }

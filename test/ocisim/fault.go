@@ -94,7 +94,7 @@ func (r *Region) Faults() []Fault {
 // strikes counts the call on all faults and adds up those that hit it, with the latency of the operation.
 func (cl *cloud) strikes(c *call) strike {
 	var s strike
-	for _, name := range [...]string{c.operation.FullName(), "*"} {
+	for _, name := range [...]string{c.operation.FullName(), c.operation.Service + ".*", "*"} {
 		if latency, ok := cl.options.Latency[name]; ok {
 			s.before += cl.draw(latency)
 			break

@@ -14,57 +14,72 @@ const (
 	ServiceNetworkLoadBalancer = "networkloadbalancer"
 )
 
-// Options describe a region. The zero value is a region without signatures, limits or faults, with pages of 100.
+// Options describe a region. The zero value is a region without signatures, limits or faults, with pages of 100. Those
+// from PageSize on can be changed while the region is in use (Region.Configure); the JSON tags make Options a file.
 type Options struct {
 	// Seed makes durations, identifiers, dropped fields and the other random choices repeatable.
-	Seed uint64
+	Seed uint64 `json:"seed"`
 
-	Region    string // long name; default "us-ashburn-1"
-	RegionKey string // short key, used in OCIDs and in Instance.region; default "iad"
-	Realm     string // default "oc1"
-	Tenancy   string // OCID of the root compartment; made from the realm when empty
+	Region    string `json:"region"`    // long name; default "us-ashburn-1"
+	RegionKey string `json:"regionKey"` // short key, used in OCIDs and in Instance.region; default "iad"
+	Realm     string `json:"realm"`     // default "oc1"
+	Tenancy   string `json:"tenancy"`   // OCID of the root compartment; made from the realm when empty
 
 	// AvailabilityDomains are full names with the tenancy's prefix; default three, "Uocm:US-ASHBURN-AD-1" to 3.
-	AvailabilityDomains []string
-
-	// PageSize caps the items of a page, whatever limit the caller asks for; default 100.
-	PageSize int
-	// ShortPages is the probability that a page ends early, perhaps with no item at all, although more follows.
-	// Clients must not read a short or an empty page as the last one.
-	ShortPages float64
+	AvailabilityDomains []string `json:"availabilityDomains"`
 
 	// Signatures makes the region refuse requests that are not correctly signed by a registered key.
-	Signatures bool
-
-	// Durations replace the defaults of the named state changes, for example "loadbalancer.create"; the names
-	// are those of the service tables. Latency delays the answers of "service.Operation" or of "*".
-	Durations map[string]Range
-	Latency   map[string]Range
-
-	// EventualReads is the number of reads (get or list) that miss a new resource.
-	EventualReads int
-	// DropOptional is the probability that an optional field is left out of an answer.
-	DropOptional float64
-
-	// Read and Write limit each principal's calls to each service, in each direction. Rates overrides them for
-	// "service.read" and "service.write". The zero Rate is unlimited. OCI publishes no numbers; 20 reads and 10
-	// writes per second are what third parties observed.
-	Read, Write Rate
-	Rates       map[string]Rate
-	// RetryAfter is sent with a 429 when it is not zero. OCI documents no such header, so the default is none.
-	RetryAfter time.Duration
+	Signatures bool `json:"signatures"`
 
 	// LogSize is the number of calls that the call log keeps; default 200,000. Counters never forget.
-	LogSize int
+	LogSize int `json:"logSize"`
 
-	// Behaviour holds what is not established about the real services; DefaultBehaviour when nil.
-	Behaviour *Behaviour
+	// PageSize caps the items of a page, whatever limit the caller asks for; default 100.
+	PageSize int `json:"pageSize"`
+	// ShortPages is the probability that a page ends early, perhaps with no item at all, although more follows.
+	// Clients must not read a short or an empty page as the last one.
+	ShortPages float64 `json:"shortPages"`
+
+	// Durations replace the defaults of the named state changes, for example "loadbalancer.create"; Region.Durations
+	// lists the names. "loadbalancer.*" and "*" are patterns, of which the more exact one wins.
+	Durations map[string]Range `json:"durations,omitempty"`
+	// Latency delays the answers of "service.Operation", of "service.*" or of "*"; the most exact one counts.
+	Latency map[string]Range `json:"latency,omitempty"`
+
+	// EventualReads is the number of reads (get or list) that miss a new resource.
+	EventualReads int `json:"eventualReads"`
+	// DropOptional is the probability that an optional field is left out of an answer.
+	DropOptional float64 `json:"dropOptional"`
+
+	// Read and Write limit each principal's calls to each service, in each direction. Rates overrides them for
+	// "service.read" and "service.write"; patterns as in Durations. The zero Rate is unlimited. OCI publishes no
+	// numbers; 20 reads and 10 writes per second are what third parties observed.
+	Read  Rate            `json:"read"`
+	Write Rate            `json:"write"`
+	Rates map[string]Rate `json:"rates,omitempty"`
+	// RetryAfter is sent with a 429 when it is not zero. OCI documents no such header, so the default is none.
+	RetryAfter time.Duration `json:"retryAfter"`
+
+	// Behaviour holds what is not established about the real services; DefaultBehaviour when nil. It is changed by
+	// Region.SetBehaviour and Region.PatchBehaviour.
+	Behaviour *Behaviour `json:"behaviour,omitempty"`
 }
 
-// Range is a span of durations; a value is drawn evenly from Min to Max.
+// Harsh are options under which a client meets everything that the real service might do to it, short of errors:
+// small and short pages, new resources that are missing from the first reads, optional fields left out, and the
+// budgets that third parties observed.
+func Harsh() Options {
+	return Options{
+		PageSize: 20, ShortPages: 0.2, EventualReads: 2, DropOptional: 0.25,
+		Read: Rate{PerSecond: 20, Burst: 20}, Write: Rate{PerSecond: 10, Burst: 10},
+	}
+}
+
+// Range is a span of durations; a value is drawn evenly from Min to Max. A Max below Min counts as Min. As text it is
+// "20s-1m", or "20s" where both are equal.
 type Range struct {
-	Min time.Duration `json:"min,omitempty"`
-	Max time.Duration `json:"max,omitempty"`
+	Min time.Duration
+	Max time.Duration
 }
 
 // Rate is a token bucket: PerSecond tokens flow in, Burst are kept (at least one). Zero PerSecond means no limit.

@@ -32,7 +32,7 @@ func (cl *cloud) rate(o *Operation) Rate {
 	if o.write() {
 		direction, rate = ".write", cl.options.Write
 	}
-	if own, ok := cl.options.Rates[o.Service+direction]; ok {
+	if own, ok := cl.rates[o.Service+direction]; ok {
 		return own
 	}
 	return rate

@@ -4,6 +4,7 @@
 package ocisim
 
 import (
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -12,7 +13,7 @@ import (
 
 // Region is a simulated OCI region. All its methods are safe for concurrent use.
 type Region struct {
-	options Options
+	options Options // those that never change
 	routes  *router
 	keys    keyring
 	offset  atomic.Int64 // nanoseconds that Advance added to the time package's clock
@@ -23,9 +24,13 @@ type Region struct {
 	observers observers
 }
 
-// New returns an empty region: one tenancy, its availability domains, nothing else.
+// New returns an empty region: one tenancy, its availability domains, nothing else. Options that cannot be are a
+// mistake of the test, so it panics; Options.Validate returns the error.
 func New(options Options) *Region {
 	options = options.withDefaults()
+	if err := options.Validate(); err != nil {
+		panic("ocisim: " + err.Error())
+	}
 	r := &Region{options: options, routes: newRouter()}
 	for _, s := range services() {
 		r.routes.add(s.operations)
@@ -35,15 +40,14 @@ func New(options Options) *Region {
 }
 
 // Reset empties the region: resources, work requests, retry tokens, faults, policies and the call log. Registered
-// keys and observers stay.
+// keys, observers, options and the behaviour table stay as they are.
 func (r *Region) Reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.cloud = newCloud(r.options, r.Now())
+	options := r.cloud.options
+	options.Behaviour = r.cloud.behaviour
+	r.cloud = newCloud(options, r.Now())
 }
-
-// Options returns the options in effect, defaults included.
-func (r *Region) Options() Options { return r.options }
 
 // Now is the time of the region: that of the time package plus what Advance added.
 func (r *Region) Now() time.Time {
@@ -70,6 +74,7 @@ type cloud struct {
 	options   Options
 	behaviour *Behaviour
 	durations map[string]Range
+	rates     map[string]Rate // by "service.read" and "service.write"
 
 	now    time.Time // of the current call, or of the event that is running
 	random *rand.Rand
@@ -95,9 +100,7 @@ type cloud struct {
 
 func newCloud(options Options, now time.Time) *cloud {
 	cl := &cloud{
-		options:       options,
 		behaviour:     options.Behaviour,
-		durations:     map[string]Range{},
 		now:           now,
 		random:        rand.New(rand.NewPCG(options.Seed, 0x0c151)),
 		store:         newStore(),
@@ -116,16 +119,9 @@ func newCloud(options Options, now time.Time) *cloud {
 	if cl.behaviour == nil {
 		cl.behaviour = DefaultBehaviour()
 	}
+	cl.use(options)
 	for _, s := range services() {
-		for name, d := range s.durations {
-			cl.durations[name] = d
-		}
-		for kind, remove := range s.removers {
-			cl.removers[kind] = remove
-		}
-	}
-	for name, d := range options.Durations {
-		cl.durations[name] = d
+		maps.Copy(cl.removers, s.removers)
 	}
 	for i := range cl.secret {
 		cl.secret[i] = byte(cl.random.Uint32())

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
@@ -38,6 +37,16 @@ DELETE /faults, /faults/ID
 GET    /denials                  permissions taken away here
 POST   /denials                  {"principal": OCID, "verb": "read", "resourceType": "instances", ...}
 DELETE /denials, /denials/ID
+GET    /options                  pages, eventual consistency, dropped fields, and what never changes
+PATCH  /options                  {"pageSize": 20, "shortPages": 0.2, "eventualReads": 2, "dropOptional": 0.25}; YAML too
+GET    /durations                how long each state change takes
+PATCH  /durations                {"loadbalancer.create": "1s-2s", "volume.*": "0s"}; null is the default again
+GET    /latency                  delays of answers
+PATCH  /latency                  {"compute.GetInstance": "100ms-300ms", "identity.*": "1s", "*": "10ms"}; null ends one
+GET    /rates                    budgets of each principal
+PATCH  /rates                    {"read": {"perSecond": 20, "burst": 40}, "services": {"compute.write": {"perSecond": 1}}, "retryAfter": "2s"}
+GET    /behaviour                what Oracle does not document: values and rulings, each with its reason
+PATCH  /behaviour                {"values": {"vnicLinger": "1s-5s"}, "rulings": {SITUATION: {"allow": true}}}; YAML too
 GET    /clock                    the region's time
 POST   /clock/advance            {"by": "10m"}
 POST   /hooks/stop-after         {"n": 3, "operations": ["CreateListener"], "writes": true, "freeze": true}: hold the answer of
@@ -79,6 +88,7 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("POST /denials", a.addDenial)
 	mux.HandleFunc("DELETE /denials", a.denials.clear)
 	mux.HandleFunc("DELETE /denials/{id}", a.denials.remove)
+	a.handleOptions(mux)
 	mux.HandleFunc("GET /clock", a.clock)
 	mux.HandleFunc("POST /clock/advance", a.advance)
 	mux.HandleFunc("POST /hooks/stop-after", a.stopAfter)
@@ -126,26 +136,6 @@ func decode(w http.ResponseWriter, r *http.Request, into any) bool {
 	}
 	return true
 }
-
-// duration is a time.Duration that reads "5s" in JSON, and nanoseconds.
-type duration time.Duration
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (d *duration) UnmarshalJSON(text []byte) error {
-	var s string
-	if err := json.Unmarshal(text, &s); err != nil {
-		return json.Unmarshal(text, (*time.Duration)(d))
-	}
-	parsed, err := time.ParseDuration(s)
-	if err != nil {
-		return err
-	}
-	*d = duration(parsed)
-	return nil
-}
-
-// MarshalJSON implements json.Marshaler.
-func (d duration) MarshalJSON() ([]byte, error) { return json.Marshal(time.Duration(d).String()) }
 
 // ledger numbers things that can be taken back.
 type ledger[T any] struct {

@@ -81,9 +81,9 @@ func (a *admin) foreign(w http.ResponseWriter, r *http.Request) {
 type faultRequest struct {
 	ocisim.Fault
 
-	Drop       string   `json:"drop,omitempty"` // "before" or "after" the call is applied
-	Delay      duration `json:"delay,omitempty"`
-	RetryAfter duration `json:"retryAfter,omitempty"`
+	Drop       string          `json:"drop,omitempty"` // "before" or "after" the call is applied
+	Delay      ocisim.Duration `json:"delay,omitempty"`
+	RetryAfter ocisim.Duration `json:"retryAfter,omitempty"`
 }
 
 var errDrop = errors.New(`drop: want "before" or "after"`)
@@ -133,7 +133,7 @@ var errAdvance = errors.New("by: want a positive duration")
 
 func (a *admin) advance(w http.ResponseWriter, r *http.Request) {
 	var request struct {
-		By duration `json:"by"`
+		By ocisim.Duration `json:"by"`
 	}
 	if !decode(w, r, &request) {
 		return
@@ -178,10 +178,10 @@ func (a *admin) addUser(w http.ResponseWriter, r *http.Request) {
 
 func (a *admin) metadataFault(w http.ResponseWriter, r *http.Request) {
 	var request struct {
-		Status int      `json:"status"`
-		Calls  int      `json:"calls"`
-		For    duration `json:"for"`
-		Delay  duration `json:"delay"`
+		Status int             `json:"status"`
+		Calls  int             `json:"calls"`
+		For    ocisim.Duration `json:"for"`
+		Delay  ocisim.Duration `json:"delay"`
 	}
 	if !decode(w, r, &request) {
 		return

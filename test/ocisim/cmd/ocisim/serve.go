@@ -27,7 +27,7 @@ type serveFlags struct {
 	users     []string
 	instances []string // ADDRESS=INSTANCE
 	verbosity int
-	region    ocisim.Options
+	region    regionFlags
 	server    server.Options
 }
 
@@ -66,18 +66,8 @@ The CA and the API keys of users are kept in --dir, so that a program that was s
 	flags.StringVar(&s.Cluster, "cluster", "", "OCID of the cluster in workload identity tokens")
 	flags.BoolVar(&s.BasicCluster, "basic-cluster", false, "refuse workload identity, as a basic OKE cluster does")
 
-	r := &f.region
-	flags.StringVar(&r.Region, "region", "us-ashburn-1", "region name")
-	flags.StringVar(&r.RegionKey, "region-key", "iad", "region key")
-	flags.StringVar(&r.Realm, "realm", "oc1", "realm")
 	flags.StringVar(&s.RealmDomain, "realm-domain", "", "second-level domain of the realm; that of the real realm if empty")
-	flags.BoolVar(&r.Signatures, "signatures", true, "refuse requests that are not correctly signed")
-	flags.Uint64Var(&r.Seed, "random-seed", 1, "start of all random choices: durations, dropped fields")
-	flags.IntVar(&r.PageSize, "page-size", 100, "most items of a page")
-	flags.IntVar(&r.EventualReads, "eventual-reads", 0, "reads that miss a new resource")
-	flags.Float64Var(&r.DropOptional, "drop-optional", 0, "probability that an optional field is left out of an answer")
-	flags.Float64Var(&r.Read.PerSecond, "read-rate", 0, "reads per second and principal and service; 0 is unlimited")
-	flags.Float64Var(&r.Write.PerSecond, "write-rate", 0, "writes per second and principal and service; 0 is unlimited")
+	f.region.add(flags)
 	return cmd
 }
 
@@ -93,7 +83,11 @@ func defaultDir() string {
 func serve(ctx context.Context, out, errs io.Writer, f *serveFlags) error {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(f.verbosity), textlogger.Output(errs)))
 	ctx = klog.NewContext(ctx, logger)
-	region := ocisim.New(f.region)
+	options, err := f.region.options()
+	if err != nil {
+		return err
+	}
+	region := ocisim.New(options)
 	if f.seed != "" {
 		if err := seed(region, f.seed); err != nil {
 			return err
