@@ -36,11 +36,14 @@ type Behaviour struct {
 	// MaxGroupRules is the number of rules of a network security group: 120 by third-party accounts.
 	MaxGroupRules int
 	// ServiceLimits holds limits by name, for example "lb-100mbps-count": 0. A limit without an entry is unlimited:
-	// the real numbers are a tenancy's own.
+	// the real numbers are a tenancy's own. File systems and mount targets have the defaults that users report.
 	ServiceLimits map[string]int
 	// DeletedBalancerVisible is how long a deleted load balancer still answers GET and lists, as DELETED. Users'
 	// logs show a 404 at once.
 	DeletedBalancerVisible time.Duration
+	// DeletedFileStorageVisible is how long a deleted file system, mount target, export set, export or snapshot still
+	// answers GET and lists, as DELETED. That they stay visible is documented by the state itself, the time is not.
+	DeletedFileStorageVisible time.Duration
 	// MaxFreeformTags, MaxDefinedTags and MaxTagBytes bound the tags of one resource.
 	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
 }
@@ -81,7 +84,7 @@ const (
 func DefaultBehaviour() *Behaviour {
 	b := &Behaviour{
 		Rulings:              map[Situation]Ruling{},
-		ServiceLimits:        map[string]int{},
+		ServiceLimits:        map[string]int{FileSystemLimit: 100, MountTargetLimit: 2},
 		TerminatedVisible:    time.Hour,
 		VNICLinger:           Range{Min: time.Minute, Max: 5 * time.Minute},
 		PageTokenLife:        time.Hour,
@@ -91,8 +94,10 @@ func DefaultBehaviour() *Behaviour {
 		MaxFreeformTags:      10,
 		MaxDefinedTags:       64,
 		MaxTagBytes:          5 * 1024,
+
+		DeletedFileStorageVisible: time.Hour,
 	}
-	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings()} {
+	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings()} {
 		maps.Copy(b.Rulings, rulings)
 	}
 	return b

@@ -172,7 +172,7 @@ func (c *call) order() (order, error) {
 	case "":
 	case "TIMECREATED", "TIME_CREATED":
 		o.down = true // the documented default of this key
-	case "DISPLAYNAME", "DISPLAY_NAME", "NAME":
+	case "DISPLAYNAME", "DISPLAY_NAME", "NAME", "PATH":
 		o.byName = true
 	default:
 		return o, errInvalid("sortBy has an unknown value")

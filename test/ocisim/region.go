@@ -94,8 +94,9 @@ type cloud struct {
 	pools         map[string]*addressPool // by subnet and family
 	publicPool    *addressPool
 	removers      map[*kindInfo]func(*cloud, string)
-	vnicOwners    map[string]string   // VNIC to the instance or balancer that it belongs to
-	ownedVNICs    map[string][]string // and back
+	provisioning  map[*kindInfo]string // file storage: what is being created or moved
+	vnicOwners    map[string]string    // VNIC to the instance or balancer that it belongs to
+	ownedVNICs    map[string][]string  // and back
 }
 
 func newCloud(options Options, now time.Time) *cloud {
@@ -113,6 +114,7 @@ func newCloud(options Options, now time.Time) *cloud {
 		pools:         map[string]*addressPool{},
 		publicPool:    newAddressPool(publicRange),
 		removers:      map[*kindInfo]func(*cloud, string){},
+		provisioning:  map[*kindInfo]string{},
 		vnicOwners:    map[string]string{},
 		ownedVNICs:    map[string][]string{},
 	}
@@ -178,5 +180,6 @@ func services() []service {
 		virtualNetworkService(),
 		loadBalancerService(),
 		networkLoadBalancerService(),
+		fileStorageService(),
 	}
 }

@@ -17,6 +17,9 @@ type World struct {
 
 	LoadBalancers        []LoadBalancer        `json:"loadBalancers,omitempty"`
 	NetworkLoadBalancers []NetworkLoadBalancer `json:"networkLoadBalancers,omitempty"`
+	FileSystems          []FileSystem          `json:"fileSystems,omitempty"`
+	MountTargets         []MountTarget         `json:"mountTargets,omitempty"`
+	Exports              []Export              `json:"exports,omitempty"`
 }
 
 // Tags are the tags of a seeded resource.
@@ -157,6 +160,9 @@ func (r *Region) Seed(w World) error {
 		each(w.Instances, s.instances),
 		each(w.LoadBalancers, s.loadBalancers),
 		each(w.NetworkLoadBalancers, s.networkLoadBalancers),
+		each(w.FileSystems, s.fileSystem),
+		each(w.MountTargets, s.mountTarget),
+		each(w.Exports, s.export),
 	)
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
@@ -32,6 +33,7 @@ func documented() []serviceDoc {
 		{ocisim.ServiceVirtualNetwork, "Networking", core.VirtualNetworkClient{}},
 		{ocisim.ServiceLoadBalancer, "Load balancer", loadbalancer.LoadBalancerClient{}},
 		{ocisim.ServiceNetworkLoadBalancer, "Network load balancer", networkloadbalancer.NetworkLoadBalancerClient{}},
+		{ocisim.ServiceFileStorage, "File storage", filestorage.FileStorageClient{}},
 	}
 }
 
