@@ -46,6 +46,34 @@ type Behaviour struct {
 	DeletedFileStorageVisible time.Duration
 	// MaxFreeformTags, MaxDefinedTags and MaxTagBytes bound the tags of one resource.
 	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
+
+	// TerminatedVolumeVisible is how long a terminated volume or backup still answers GET and is listed. That they do
+	// is known, for how long is not; the console shows them for about a day.
+	TerminatedVolumeVisible time.Duration
+	// DetachedVisible is how long a DETACHED attachment is still listed. As for terminated volumes.
+	DetachedVisible time.Duration
+	// ResizeProvisions lets a change of size or performance pass through PROVISIONING. Clients of the service wait for
+	// AVAILABLE after an update, so the default is that it does.
+	ResizeProvisions bool
+	// ResizeShownAtOnce shows the new size and performance while the change is still going on. Not documented; the
+	// default, at the end, is what a client that trusts the first answer would get wrong.
+	ResizeShownAtOnce bool
+	// DetachedAutoTune is how long a volume with auto-tuning must be detached until its performance goes down to the
+	// lower cost level: 14 days by the documentation.
+	DetachedAutoTune time.Duration
+	// VolumeCapacity is the free storage in GB by availability domain. A domain without an entry has no limit.
+	VolumeCapacity map[string]int64
+	// MaxVolumesPerInstance bounds the attachments of one instance by its shape, "" for all others: 32, the number of
+	// device paths. MaxPVVolumes bounds the paravirtualized ones: 16 were reported for VM.Standard.E5.Flex.
+	MaxVolumesPerInstance, MaxPVVolumes map[string]int
+	// MaxInstancesPerVolume bounds the attachments of one shareable volume: 32 are documented.
+	MaxInstancesPerVolume int
+	// MultipathDevices is the number of further paths of an iSCSI attachment of an ultra high performance volume
+	// (30 VPUs and more). How many the service gives is not documented.
+	MultipathDevices int
+	// AgentLogsIn lets the instance's agent log in to iSCSI attachments that ask for it. The default is true: the
+	// plugin is on in Oracle's images.
+	AgentLogsIn bool
 }
 
 // SetBehaviour changes entries of the table while the region is in use.
@@ -97,7 +125,8 @@ func DefaultBehaviour() *Behaviour {
 
 		DeletedFileStorageVisible: time.Hour,
 	}
-	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings()} {
+	setBlockDefaults(b)
+	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings(), blockRulings()} {
 		maps.Copy(b.Rulings, rulings)
 	}
 	return b

@@ -5,6 +5,7 @@ package ocisim
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -50,10 +51,11 @@ func computeService() service {
 	action := op("InstanceAction", http.MethodPost, "/20160918/instances/{instanceId}", "action*", Use, instances.kindInfo, instanceAction)
 	action.RetryToken, action.IfMatch = true, true
 	action.Partial = "START, STOP and SOFTSTOP"
-	terminate := op("TerminateInstance", http.MethodDelete, "/20160918/instances/{instanceId}", "", Manage, instances.kindInfo, terminateInstance)
+	terminate := op("TerminateInstance", http.MethodDelete, "/20160918/instances/{instanceId}",
+		"preserveBootVolume,preserveDataVolumesCreatedAtLaunch", Manage, instances.kindInfo, terminateInstance)
 	terminate.IfMatch = true
 	return service{
-		operations: []Operation{
+		operations: append([]Operation{
 			op("GetInstance", http.MethodGet, "/20160918/instances/{instanceId}", "", Read, instances.kindInfo, (*call).showTarget),
 			listInstances,
 			action,
@@ -61,15 +63,22 @@ func computeService() service {
 			op("GetVnicAttachment", http.MethodGet, "/20160918/vnicAttachments/{vnicAttachmentId}", "", Read,
 				vnicAttachments.kindInfo, (*call).showTarget),
 			listAttachments,
-		},
+			updateInstanceOperation(),
+		}, attachmentOperations()...),
 		durations: map[string]Range{
 			"instance.start":     {Min: 20 * time.Second, Max: 60 * time.Second},
 			"instance.stop":      {Min: 20 * time.Second, Max: 60 * time.Second},
 			"instance.terminate": {Min: 30 * time.Second, Max: 90 * time.Second},
+			"instance.update":    {Min: 2 * time.Second, Max: 10 * time.Second},
 			"work.accept":        {Min: 200 * time.Millisecond, Max: time.Second},
+			// No log of these was found; clients poll every 10 s.
+			"volumeattachment.attach": {Min: 8 * time.Second, Max: 20 * time.Second},
+			"volumeattachment.detach": {Min: 8 * time.Second, Max: 20 * time.Second},
+			"volumeattachment.login":  {Min: 2 * time.Second, Max: 10 * time.Second},
 		},
 		removers: map[*kindInfo]func(*cloud, string){
-			instances.kindInfo: (*cloud).forgetInstance,
+			instances.kindInfo:         (*cloud).forgetInstance,
+			volumeAttachments.kindInfo: (*cloud).removeAttachment,
 		},
 	}
 }
@@ -109,7 +118,11 @@ func instanceAction(c *call) (*answer, error) {
 }
 
 func terminateInstance(c *call) (*answer, error) {
-	if err := c.terminateInstance(c.target.id); err != nil {
+	preserve, err := strconv.ParseBool(orElse(c.query.Get("preserveBootVolume"), "false"))
+	if err != nil {
+		return nil, errInvalid("preserveBootVolume must be true or false")
+	}
+	if err := c.endInstance(c.target.id, preserve); err != nil {
 		return nil, err
 	}
 	return none(http.StatusNoContent), nil

@@ -24,8 +24,12 @@ func (cl *cloud) instanceState(id string) core.InstanceLifecycleStateEnum {
 func (cl *cloud) changeInstance(id string, through, to core.InstanceLifecycleStateEnum, duration string) {
 	cl.setInstanceState(id, through)
 	cl.after(cl.duration(duration), func() {
-		if cl.instanceState(id) == through {
-			cl.setInstanceState(id, to)
+		if cl.instanceState(id) != through {
+			return
+		}
+		cl.setInstanceState(id, to)
+		if to == core.InstanceLifecycleStateRunning {
+			cl.logInAll(id)
 		}
 	})
 }
@@ -35,6 +39,7 @@ func (cl *cloud) stopInstance(id string) error {
 	switch state := cl.instanceState(id); state {
 	case core.InstanceLifecycleStateRunning:
 		cl.changeInstance(id, core.InstanceLifecycleStateStopping, core.InstanceLifecycleStateStopped, "instance.stop")
+		cl.logOutAll(id)
 		return nil
 	case core.InstanceLifecycleStateStopping, core.InstanceLifecycleStateStopped:
 		return nil
@@ -60,9 +65,12 @@ func (cl *cloud) startInstance(id string) error {
 	}
 }
 
-// terminateInstance takes an instance to TERMINATED. Its VNICs are detached on the way; the record stays visible for
-// Behaviour.TerminatedVisible.
-func (cl *cloud) terminateInstance(id string) error {
+// terminateInstance is endInstance as a person does it who does not ask for the boot volume to stay.
+func (cl *cloud) terminateInstance(id string) error { return cl.endInstance(id, false) }
+
+// endInstance takes an instance to TERMINATED. Its VNICs and volumes are detached on the way, and its boot volume is
+// deleted unless it is to be preserved; the record stays visible for Behaviour.TerminatedVisible.
+func (cl *cloud) endInstance(id string, preserveBoot bool) error {
 	switch state := cl.instanceState(id); state {
 	case core.InstanceLifecycleStateTerminating, core.InstanceLifecycleStateTerminated:
 		return nil
@@ -71,10 +79,12 @@ func (cl *cloud) terminateInstance(id string) error {
 	}
 	cl.setInstanceState(id, core.InstanceLifecycleStateTerminating)
 	cl.setAttachmentStates(id, core.VnicAttachmentLifecycleStateDetaching)
+	cl.detachAll(id)
 	cl.after(cl.duration("instance.terminate"), func() {
 		cl.setInstanceState(id, core.InstanceLifecycleStateTerminated)
 		cl.setAttachmentStates(id, core.VnicAttachmentLifecycleStateDetached)
 		cl.releaseInstanceVNICs(id)
+		cl.endAll(id, preserveBoot)
 		cl.after(cl.behaviour.TerminatedVisible, func() { cl.forgetInstance(id) })
 	})
 	return nil
@@ -93,6 +103,14 @@ func (cl *cloud) forgetInstance(id string) {
 			cl.releaseVNIC(value(vnic.Id))
 		}
 		vnicAttachments.remove(cl, value(v.Id))
+	}
+	for a := range cl.openAttachments(id) {
+		cl.removeAttachment(a.id())
+	}
+	for a := range bootVolumeAttachments.under(cl, id) {
+		if a.LifecycleState != core.BootVolumeAttachmentLifecycleStateDetached {
+			cl.removeBootVolume(value(a.BootVolumeId))
+		}
 	}
 	instances.remove(cl, id)
 }

@@ -19,7 +19,8 @@ const apiTime = `"2006-01-02T15:04:05.000Z"`
 // encoder writes the SDK's models as the services do. encoding/json alone does not: optional fields that are nil are
 // left out here, mandatory lists and maps are never null, and times have milliseconds.
 type encoder struct {
-	plans map[reflect.Type][]fieldPlan
+	plans          map[reflect.Type][]fieldPlan
+	discriminators map[reflect.Type]map[string]json.RawMessage
 }
 
 type fieldPlan struct {
@@ -28,7 +29,9 @@ type fieldPlan struct {
 	mandatory bool
 }
 
-func newEncoder() encoder { return encoder{plans: map[reflect.Type][]fieldPlan{}} }
+func newEncoder() encoder {
+	return encoder{plans: map[reflect.Type][]fieldPlan{}, discriminators: map[reflect.Type]map[string]json.RawMessage{}}
+}
 
 // encode writes a model, or anything made of models.
 func (e *encoder) encode(v any) []byte {
@@ -93,11 +96,16 @@ func (e *encoder) appendStruct(buf []byte, v reflect.Value, drop func(string) bo
 		return t.UTC().AppendFormat(buf, apiTime)
 	case time.Time:
 		return t.UTC().AppendFormat(buf, apiTime)
-	case json.Marshaler:
-		return appendPolymorphic(buf, t)
 	}
 	buf = append(buf, '{')
 	first := true
+	for name, raw := range e.discriminator(v) {
+		buf = append(buf, '"')
+		buf = append(buf, name...)
+		buf = append(buf, '"', ':')
+		buf = append(buf, raw...)
+		first = false
+	}
 	for _, f := range e.plan(v.Type()) {
 		field := v.Field(f.index)
 		if !f.mandatory && (absent(field) || (drop != nil && drop(f.name))) {
@@ -145,22 +153,23 @@ func (e *encoder) plan(t reflect.Type) []fieldPlan {
 	return plan
 }
 
-// appendPolymorphic writes a model that knows its discriminator, without the nulls that it writes for nil fields.
-func appendPolymorphic(buf []byte, m json.Marshaler) []byte {
-	raw, err := m.MarshalJSON()
-	if err != nil {
-		panic("ocisim: " + err.Error())
+// discriminator returns what a polymorphic model adds to its own fields when it marshals itself: the field that tells
+// its type.
+func (e *encoder) discriminator(v reflect.Value) map[string]json.RawMessage {
+	t := v.Type()
+	if fields, known := e.discriminators[t]; known {
+		return fields
 	}
-	fields := map[string]json.RawMessage{}
-	if json.Unmarshal(raw, &fields) != nil {
-		return append(buf, raw...)
-	}
-	for name, field := range fields {
-		if string(field) == "null" {
-			delete(fields, name)
+	var fields map[string]json.RawMessage
+	if m, ok := reflect.Zero(t).Interface().(json.Marshaler); ok {
+		if raw, err := m.MarshalJSON(); err == nil && json.Unmarshal(raw, &fields) == nil {
+			for _, f := range e.plan(t) {
+				delete(fields, f.name)
+			}
 		}
 	}
-	return appendJSON(buf, reflect.ValueOf(fields))
+	e.discriminators[t] = fields
+	return fields
 }
 
 func appendJSON(buf []byte, v reflect.Value) []byte {

@@ -42,6 +42,7 @@ type Fault struct {
 	// Applied moves Status and Delay behind the effect: the call is applied, its answer is an error or late.
 	Applied bool `json:"applied,omitempty"`
 	// FailWork lets the call be accepted, and its work request fail with Code and Message (default INTERNAL_ERROR).
+	// Where the operation has no work request, what it makes ends FAULTY or FAILED, and what it changes stays as it was.
 	FailWork bool `json:"failWork,omitempty"`
 
 	Note string `json:"note,omitempty"` // shown in the call log

@@ -34,6 +34,10 @@ type Options struct {
 	// LogSize is the number of calls that the call log keeps; default 200,000. Counters never forget.
 	LogSize int `json:"logSize"`
 
+	// Attachments gives volumes content and attachments a device; nil, the default, means that both exist in the API
+	// only. Region.Close takes all of it away.
+	Attachments AttachmentBody `json:"-"`
+
 	// PageSize caps the items of a page, whatever limit the caller asks for; default 100.
 	PageSize int `json:"pageSize"`
 	// ShortPages is the probability that a page ends early, perhaps with no item at all, although more follows.

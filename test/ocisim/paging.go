@@ -39,6 +39,11 @@ type cursor struct {
 // list answers one page. The cursor is the place of the last item in the order, not a count, so that resources which
 // exist throughout are listed exactly once however much else comes and goes between the pages.
 func (c *call) list(l listing) (*answer, error) {
+	return c.page(c.store.under(l.kind, l.key), l)
+}
+
+// page is list over given resources, in order of their seq, wherever they come from.
+func (c *call) page(items []*resource, l listing) (*answer, error) {
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
@@ -51,7 +56,6 @@ func (c *call) list(l listing) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := c.store.under(l.kind, l.key)
 	if order.sorted() {
 		items = slices.Clone(items)
 		slices.SortStableFunc(items, order.compare)

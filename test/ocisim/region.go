@@ -4,6 +4,7 @@
 package ocisim
 
 import (
+	"context"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -18,8 +19,11 @@ type Region struct {
 	keys    keyring
 	offset  atomic.Int64 // nanoseconds that Advance added to the time package's clock
 
-	mu    sync.Mutex
-	cloud *cloud
+	mu     sync.Mutex
+	cloud  *cloud
+	closed bool
+
+	bodies bodyWork
 
 	observers observers
 }
@@ -36,17 +40,21 @@ func New(options Options) *Region {
 		r.routes.add(s.operations)
 	}
 	r.cloud = newCloud(options, r.Now())
+	r.cloud.region = r
+	r.bodies.ctx, r.bodies.cancel = context.WithCancel(context.Background())
 	return r
 }
 
 // Reset empties the region: resources, work requests, retry tokens, faults, policies and the call log. Registered
-// keys, observers, options and the behaviour table stay as they are.
+// keys, observers, options and the behaviour table stay as they are. Devices of attachments are gone when it returns.
 func (r *Region) Reset() {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	options := r.cloud.options
 	options.Behaviour = r.cloud.behaviour
 	r.cloud = newCloud(options, r.Now())
+	r.cloud.region = r
+	r.mu.Unlock()
+	_ = r.clearBodies(r.bodies.ctx) // BodyErrors has the error
 }
 
 // Now is the time of the region: that of the time package plus what Advance added.
@@ -71,6 +79,7 @@ func (r *Region) lock() *cloud {
 // cloud is everything behind the region's lock. Its methods, and all functions that take a *cloud or a *call, run
 // with the lock held.
 type cloud struct {
+	region    *Region // only to come back to it from work that runs without its lock
 	options   Options
 	behaviour *Behaviour
 	durations map[string]Range
@@ -97,6 +106,7 @@ type cloud struct {
 	provisioning  map[*kindInfo]string // file storage: what is being created or moved
 	vnicOwners    map[string]string    // VNIC to the instance or balancer that it belongs to
 	ownedVNICs    map[string][]string  // and back
+	block         blockState
 }
 
 func newCloud(options Options, now time.Time) *cloud {
@@ -117,6 +127,7 @@ func newCloud(options Options, now time.Time) *cloud {
 		provisioning:  map[*kindInfo]string{},
 		vnicOwners:    map[string]string{},
 		ownedVNICs:    map[string][]string{},
+		block:         newBlockState(),
 	}
 	if cl.behaviour == nil {
 		cl.behaviour = DefaultBehaviour()
@@ -181,5 +192,7 @@ func services() []service {
 		loadBalancerService(),
 		networkLoadBalancerService(),
 		fileStorageService(),
+		blockStorageService(),
+		coreWorkService(),
 	}
 }

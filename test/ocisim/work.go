@@ -36,14 +36,24 @@ type workRequest struct {
 	started     time.Time // zero until then
 	finished    time.Time
 	problems    []workProblem
+	related     []workRelation
 }
 
-// workRequests are listed by their target and by workKey.
+// workRelation is a further resource that a work request has to do with.
+type workRelation struct {
+	entity, id string
+}
+
+// workRequests are listed by their target, by related resources and by workKey.
 var workRequests = newKind(kindInfo{label: "work request"}, func(w *workRequest) facets {
-	return facets{
+	f := facets{
 		id: w.id, compartment: w.compartment, state: w.state,
 		keys: []string{w.target, workKey(w.service, w.compartment)},
 	}
+	for _, r := range w.related {
+		f.keys = append(f.keys, r.id)
+	}
+	return f
 })
 
 // workKey is the key under which the work requests of a service in a compartment are listed.
@@ -58,11 +68,14 @@ type task struct {
 	target      string
 	entity      string
 	duration    string // name of the running time in the durations table
+	related     []workRelation
 
 	// start runs when the request becomes IN_PROGRESS; may be nil.
 	start func()
 	// finish applies the effect. Problems make the request FAILED; then finish must have changed nothing.
 	finish func() []workProblem
+	// run is there instead of finish where the effect takes its own time: it calls done, with the lock held.
+	run func(done func([]workProblem))
 	// failed runs after a failure, whether found by finish or injected; may be nil.
 	failed func([]workProblem)
 
@@ -76,7 +89,7 @@ func (c *call) submit(t task) *workRequest {
 	t.failure = c.failure
 	work := &workRequest{
 		id: t.id, service: c.operation.Service, operation: t.operation, compartment: t.compartment,
-		target: t.target, entity: t.entity, state: workAccepted, accepted: c.now,
+		target: t.target, entity: t.entity, state: workAccepted, accepted: c.now, related: t.related,
 	}
 	workRequests.insert(c.cloud, work)
 	c.record.WorkRequest = t.id
@@ -108,12 +121,17 @@ func (cl *cloud) startTask(t *task) {
 }
 
 func (cl *cloud) finishTask(t *task) {
-	var problems []workProblem
-	if t.failure != nil {
-		problems = []workProblem{{code: t.failure.code, message: t.failure.message}}
-	} else {
-		problems = t.finish()
+	switch {
+	case t.failure != nil:
+		cl.endTask(t, []workProblem{{code: t.failure.code, message: t.failure.message}})
+	case t.run != nil:
+		t.run(func(problems []workProblem) { cl.endTask(t, problems) })
+	default:
+		cl.endTask(t, t.finish())
 	}
+}
+
+func (cl *cloud) endTask(t *task, problems []workProblem) {
 	for i := range problems {
 		problems[i].at = cl.now
 	}

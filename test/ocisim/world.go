@@ -20,6 +20,9 @@ type World struct {
 	FileSystems          []FileSystem          `json:"fileSystems,omitempty"`
 	MountTargets         []MountTarget         `json:"mountTargets,omitempty"`
 	Exports              []Export              `json:"exports,omitempty"`
+	Volumes              []Volume              `json:"volumes,omitempty"`
+	VolumeBackups        []VolumeBackup        `json:"volumeBackups,omitempty"`
+	VolumeAttachments    []VolumeAttachment    `json:"volumeAttachments,omitempty"`
 }
 
 // Tags are the tags of a seeded resource.
@@ -124,6 +127,7 @@ type Instance struct {
 	State              string            `json:"state,omitempty"`              // default RUNNING
 	Image              string            `json:"image,omitempty"`
 	Metadata           map[string]string `json:"metadata,omitempty"`
+	BootVolumeGBs      int64             `json:"bootVolumeGBs,omitempty"` // default 47; negative: no boot volume
 
 	VNIC `json:",inline"` // the primary one; none without Subnet
 	// Secondary VNICs, attached in this order.
@@ -163,6 +167,9 @@ func (r *Region) Seed(w World) error {
 		each(w.FileSystems, s.fileSystem),
 		each(w.MountTargets, s.mountTarget),
 		each(w.Exports, s.export),
+		each(w.Volumes, s.volumes),
+		each(w.VolumeBackups, s.volumeBackup),
+		each(w.VolumeAttachments, s.volumeAttachment),
 	)
 }
 

@@ -74,6 +74,9 @@ func (s seeder) instance(i Instance) (string, error) {
 		model.Metadata = map[string]string{}
 	}
 	instances.insert(s.cl, model)
+	if i.BootVolumeGBs >= 0 {
+		s.bootVolume(model, i.BootVolumeGBs)
+	}
 	for index, nic := range append([]VNIC{i.VNIC}, i.VNICs...) {
 		if index == 0 && nic.Subnet == "" {
 			continue

@@ -15,6 +15,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/identity"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
@@ -30,6 +31,8 @@ func documented() []serviceDoc {
 	return []serviceDoc{
 		{ocisim.ServiceIdentity, "Identity", identity.IdentityClient{}},
 		{ocisim.ServiceCompute, "Compute", core.ComputeClient{}},
+		{ocisim.ServiceBlockStorage, "Block storage", core.BlockstorageClient{}},
+		{ocisim.ServiceWorkRequests, "Work requests of compute", workrequests.WorkRequestClient{}},
 		{ocisim.ServiceVirtualNetwork, "Networking", core.VirtualNetworkClient{}},
 		{ocisim.ServiceLoadBalancer, "Load balancer", loadbalancer.LoadBalancerClient{}},
 		{ocisim.ServiceNetworkLoadBalancer, "Network load balancer", networkloadbalancer.NetworkLoadBalancerClient{}},
