@@ -83,8 +83,8 @@ func TestAttachmentLife(t *testing.T) {
 			t.Errorf("attachment %v", r.VolumeAttachment)
 		}
 		b.workIn(r.OpcWorkRequestId, workrequests.WorkRequestStatusAccepted)
-		refused(t, b.detach(*a.Id), http.StatusConflict, "IncorrectState")
-		refused(t, b.deleteVolume(volume), http.StatusConflict, "Conflict")
+		blockRefused(t, b.detach(*a.Id), http.StatusConflict, "IncorrectState")
+		blockRefused(t, b.deleteVolume(volume), http.StatusConflict, "Conflict")
 		time.Sleep(time.Second)
 		b.workIn(r.OpcWorkRequestId, workrequests.WorkRequestStatusInProgress)
 		b.attachmentIn(*a.Id, core.VolumeAttachmentLifecycleStateAttaching)
@@ -99,12 +99,12 @@ func TestAttachmentLife(t *testing.T) {
 		d, err := b.compute.DetachVolume(t.Context(), core.DetachVolumeRequest{VolumeAttachmentId: a.Id})
 		must(t, d, err)
 		b.attachmentIn(*a.Id, core.VolumeAttachmentLifecycleStateDetaching)
-		refused(t, b.detach(*a.Id), http.StatusConflict, "IncorrectState")
-		refused(t, b.deleteVolume(volume), http.StatusConflict, "Conflict")
+		blockRefused(t, b.detach(*a.Id), http.StatusConflict, "IncorrectState")
+		blockRefused(t, b.deleteVolume(volume), http.StatusConflict, "Conflict")
 		time.Sleep(13 * time.Second)
 		b.attachmentIn(*a.Id, core.VolumeAttachmentLifecycleStateDetached)
 		b.workIn(d.OpcWorkRequestId, workrequests.WorkRequestStatusSucceeded)
-		refused(t, b.detach(*a.Id), http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, b.detach(*a.Id), http.StatusNotFound, "NotAuthorizedOrNotFound")
 		if n := len(b.listAttachments(nil, &volume)); n != 1 {
 			t.Errorf("%d records of a detached volume", n)
 		}
@@ -178,7 +178,7 @@ func TestISCSIAttachment(t *testing.T) {
 		_, err = b.attach(b.instance, volume, core.AttachIScsiVolumeDetails{
 			InstanceId: &b.instance, VolumeId: &volume, EncryptionInTransitType: core.EncryptionInTransitTypeBmEncryptionInTransit,
 		})
-		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, err, http.StatusBadRequest, "InvalidParameter")
 	})
 }
 
@@ -216,7 +216,7 @@ func TestSharing(t *testing.T) {
 		exclusive := b.attached(b.instance, volume, nil)
 		message := func(err error) string {
 			t.Helper()
-			refused(t, err, http.StatusConflict, "Conflict")
+			blockRefused(t, err, http.StatusConflict, "Conflict")
 			failure, _ := common.IsServiceError(err)
 			return failure.GetMessage()
 		}
@@ -250,8 +250,8 @@ func TestSharing(t *testing.T) {
 		message(err)
 		b.change(func(t *ocisim.Behaviour) { t.MaxInstancesPerVolume = 2 })
 		_, err = b.attach(third, volume, shared(third, volume, true))
-		refused(t, err, http.StatusBadRequest, "LimitExceeded")
-		refused(t, b.deleteVolume(volume), http.StatusConflict, "Conflict")
+		blockRefused(t, err, http.StatusBadRequest, "LimitExceeded")
+		blockRefused(t, b.deleteVolume(volume), http.StatusConflict, "Conflict")
 	})
 }
 
@@ -265,17 +265,17 @@ func TestAttachRefusals(t *testing.T) {
 		must(t, fresh, err)
 
 		_, err = b.attach(b.instance, "ocid1.volume.oc1.iad.gone", nil)
-		refused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
 		_, err = b.attach(b.instance, *fresh.Id, nil)
-		refused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
 		_, err = b.attach("ocid1.instance.oc1.iad.gone", volume, nil)
-		refused(t, err, http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound")
 		_, err = b.attach(b.instance, far, nil)
-		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, err, http.StatusBadRequest, "InvalidParameter")
 		_, err = b.attach(stopped, volume, nil)
-		refused(t, err, http.StatusConflict, "IncorrectState")
+		blockRefused(t, err, http.StatusConflict, "IncorrectState")
 		_, err = b.attach(stopped, volume, core.AttachIScsiVolumeDetails{InstanceId: &stopped, VolumeId: &volume})
-		refused(t, err, http.StatusConflict, "IncorrectState")
+		blockRefused(t, err, http.StatusConflict, "IncorrectState")
 		if n := len(b.region.VolumeAttachments()); n != 0 {
 			t.Errorf("%d attachments after refusals", n)
 		}
@@ -314,11 +314,11 @@ func TestDevices(t *testing.T) {
 			_, err := b.attach(b.instance, volume, core.AttachParavirtualizedVolumeDetails{InstanceId: &b.instance, VolumeId: &volume, Device: &device})
 			return err
 		}
-		refused(t, at(volume, "/dev/sdb"), http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, at(volume, "/dev/sdb"), http.StatusBadRequest, "InvalidParameter")
 		if err := at(volume, "/dev/oracleoci/oraclevdb"); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, at(other, "/dev/oracleoci/oraclevdb"), http.StatusConflict, "Conflict")
+		blockRefused(t, at(other, "/dev/oracleoci/oraclevdb"), http.StatusConflict, "Conflict")
 		free := func(r *core.ListInstanceDevicesRequest) { r.IsAvailable = common.Bool(true) }
 		if diff := cmp.Diff(want[1:], list(free)); diff != "" {
 			t.Error(diff)
@@ -348,7 +348,7 @@ func TestTooManyVolumes(t *testing.T) {
 		}
 		volume := b.volume()
 		_, err := b.attach(b.instance, volume, nil)
-		refused(t, err, http.StatusBadRequest, "LimitExceeded")
+		blockRefused(t, err, http.StatusBadRequest, "LimitExceeded")
 		failure, _ := common.IsServiceError(err)
 		want := "Cannot attach volume " + volume + " to instance " + b.instance +
 			" because the instance already has the maximum number 16 of attached PV volumes for the shape VM.Standard.E5.Flex."
@@ -365,7 +365,7 @@ func TestTooManyVolumes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		refused(t, iscsi(), http.StatusBadRequest, "LimitExceeded")
+		blockRefused(t, iscsi(), http.StatusBadRequest, "LimitExceeded")
 	})
 }
 
@@ -420,7 +420,7 @@ func TestInstanceEndDetachesVolumes(t *testing.T) {
 			t.Errorf("boot volume %v", boot)
 		}
 		_, err = b.storage.DeleteBootVolume(t.Context(), core.DeleteBootVolumeRequest{BootVolumeId: boot.Id})
-		refused(t, err, http.StatusConflict, "Conflict")
+		blockRefused(t, err, http.StatusConflict, "Conflict")
 
 		r, err := b.compute.TerminateInstance(t.Context(), core.TerminateInstanceRequest{InstanceId: &b.instance})
 		must(t, r, err)

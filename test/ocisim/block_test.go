@@ -38,8 +38,7 @@ func blockDurations() map[string]ocisim.Range {
 		"volumeattachment.attach": fixed(10 * time.Second), "volumeattachment.detach": fixed(12 * time.Second),
 		"volumeattachment.login": fixed(3 * time.Second), "work.accept": fixed(time.Second),
 		"instance.update": fixed(5 * time.Second), "instance.stop": fixed(30 * time.Second), "instance.start": fixed(20 * time.Second),
-		"instance.terminate": fixed(time.Minute), "volumegroup.create": fixed(2 * time.Second), "volumegroup.update": fixed(2 * time.Second),
-		"volumegroup.delete": fixed(2 * time.Second),
+		"instance.terminate": fixed(time.Minute),
 	}
 }
 
@@ -78,8 +77,8 @@ func inBubble(t *testing.T, test func(*testing.T)) {
 	synctest.Test(t, test)
 }
 
-// refused asserts an error of the service.
-func refused(t *testing.T, err error, status int, code string) {
+// blockRefused asserts an error of the service.
+func blockRefused(t *testing.T, err error, status int, code string) {
 	t.Helper()
 	failure, ok := common.IsServiceError(err)
 	if !ok || failure.GetHTTPStatusCode() != status || failure.GetCode() != code {

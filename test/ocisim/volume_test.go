@@ -28,9 +28,9 @@ func TestVolumeLife(t *testing.T) {
 			*v.VpusPerGB != 20 || !*v.IsHydrated || *v.DisplayName != "data" || v.FreeformTags["a"] != "b" || v.SourceDetails != nil {
 			t.Errorf("volume %v", v)
 		}
-		refused(t, b.deleteVolume(id), http.StatusConflict, "IncorrectState")
+		blockRefused(t, b.deleteVolume(id), http.StatusConflict, "IncorrectState")
 		_, err := b.updateVolume(id, core.UpdateVolumeDetails{DisplayName: common.String("x")})
-		refused(t, err, http.StatusConflict, "IncorrectState")
+		blockRefused(t, err, http.StatusConflict, "IncorrectState")
 		time.Sleep(8*time.Second - time.Millisecond)
 		b.volumeIn(id, core.VolumeLifecycleStateProvisioning)
 		time.Sleep(time.Millisecond)
@@ -40,12 +40,12 @@ func TestVolumeLife(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.volumeIn(id, core.VolumeLifecycleStateTerminating)
-		refused(t, b.deleteVolume(id), http.StatusConflict, "IncorrectState")
+		blockRefused(t, b.deleteVolume(id), http.StatusConflict, "IncorrectState")
 		time.Sleep(4 * time.Second)
 		b.volumeIn(id, core.VolumeLifecycleStateTerminated)
-		refused(t, b.deleteVolume(id), http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, b.deleteVolume(id), http.StatusNotFound, "NotAuthorizedOrNotFound")
 		_, err = b.updateVolume(id, core.UpdateVolumeDetails{DisplayName: common.String("x")})
-		refused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
 		if list := b.listVolumes(nil); len(list) != 1 || list[0].LifecycleState != core.VolumeLifecycleStateTerminated {
 			t.Errorf("a terminated volume stays listed, got %v", list)
 		}
@@ -97,7 +97,7 @@ func TestListVolumes(t *testing.T) {
 			t.Errorf("filtered list %v", named)
 		}
 		_, err := b.storage.ListVolumes(t.Context(), core.ListVolumesRequest{})
-		refused(t, err, http.StatusBadRequest, "MissingParameter")
+		blockRefused(t, err, http.StatusBadRequest, "MissingParameter")
 	})
 }
 
@@ -108,7 +108,7 @@ func TestNewVolumeIsEventual(t *testing.T) {
 		id := *must(t, v, err).Id
 		for range 2 {
 			_, err := b.storage.GetVolume(t.Context(), core.GetVolumeRequest{VolumeId: &id})
-			refused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
+			blockRefused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
 		}
 		b.getVolume(id)
 	})
@@ -149,7 +149,7 @@ func TestCreateVolumeChecks(t *testing.T) {
 		} {
 			_, err := b.create(test.change)
 			t.Log(name, err)
-			refused(t, err, test.status, test.code)
+			blockRefused(t, err, test.status, test.code)
 		}
 		if n := len(b.region.Volumes()); n != 0 {
 			t.Errorf("%d volumes after refusals", n)
@@ -170,7 +170,7 @@ func TestVolumeEndsFaulty(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		b.volumeIn(id, core.VolumeLifecycleStateFaulty)
 		_, err = b.attach(b.instance, id, nil)
-		refused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
 		if err := b.deleteVolume(id); err != nil {
 			t.Fatal(err)
 		}
@@ -190,16 +190,16 @@ func TestVolumeLimits(t *testing.T) {
 			must(t, v, err)
 		}
 		_, err := b.create(nil)
-		refused(t, err, http.StatusInternalServerError, "InternalServerError")
+		blockRefused(t, err, http.StatusInternalServerError, "InternalServerError")
 		b.change(func(t *ocisim.Behaviour) { t.VolumeCapacity, t.ServiceLimits["volume-count"] = nil, 3 })
 		_, err = b.create(nil)
-		refused(t, err, http.StatusBadRequest, "LimitExceeded")
+		blockRefused(t, err, http.StatusBadRequest, "LimitExceeded")
 		b.change(func(t *ocisim.Behaviour) { t.ServiceLimits = map[string]int{"total-storage-gb": 47 + 150} })
 		v, err := b.create(nil)
 		must(t, v, err)
 		time.Sleep(time.Minute)
 		_, err = b.updateVolume(*v.Id, core.UpdateVolumeDetails{SizeInGBs: common.Int64(51)})
-		refused(t, err, http.StatusBadRequest, "LimitExceeded")
+		blockRefused(t, err, http.StatusBadRequest, "LimitExceeded")
 	})
 }
 
@@ -208,9 +208,9 @@ func TestResize(t *testing.T) {
 		b := newBlocks(t, ocisim.Options{})
 		id := b.volume()
 		_, err := b.updateVolume(id, core.UpdateVolumeDetails{SizeInGBs: common.Int64(49)})
-		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, err, http.StatusBadRequest, "InvalidParameter")
 		_, err = b.updateVolume(id, core.UpdateVolumeDetails{SizeInGBs: common.Int64(40000)})
-		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, err, http.StatusBadRequest, "InvalidParameter")
 		v, err := b.updateVolume(id, core.UpdateVolumeDetails{SizeInGBs: common.Int64(50)})
 		if must(t, v, err).LifecycleState != core.VolumeLifecycleStateAvailable {
 			t.Errorf("the present size needs no change, state %s", v.LifecycleState)
@@ -222,9 +222,9 @@ func TestResize(t *testing.T) {
 			t.Errorf("volume in change: %s %d GB %s", v.LifecycleState, *v.SizeInGBs, *v.DisplayName)
 		}
 		_, err = b.updateVolume(id, core.UpdateVolumeDetails{SizeInGBs: common.Int64(80)})
-		refused(t, err, http.StatusConflict, "IncorrectState")
+		blockRefused(t, err, http.StatusConflict, "IncorrectState")
 		_, err = b.attach(b.instance, id, nil)
-		refused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusNotFound, "NotAuthorizedOrNotFound")
 		time.Sleep(5 * time.Second)
 		if v := b.getVolume(id); v.LifecycleState != core.VolumeLifecycleStateAvailable || *v.SizeInGBs != 70 || *v.SizeInMBs != 70*1024 || *v.VpusPerGB != 0 {
 			t.Errorf("changed volume: %v", v)
@@ -260,9 +260,9 @@ func TestClone(t *testing.T) {
 			})
 		}
 		_, err := clone(func(d *core.CreateVolumeDetails) { d.SizeInGBs = common.Int64(59) })
-		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, err, http.StatusBadRequest, "InvalidParameter")
 		_, err = clone(func(d *core.CreateVolumeDetails) { d.AvailabilityDomain = &b.region.Options().AvailabilityDomains[2] })
-		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		blockRefused(t, err, http.StatusBadRequest, "InvalidParameter")
 
 		v, err := clone(nil)
 		must(t, v, err)
@@ -270,18 +270,18 @@ func TestClone(t *testing.T) {
 		if *v.IsHydrated || *v.SizeInGBs != 60 || *v.AvailabilityDomain != b.ad || !ok || *from.Id != source {
 			t.Errorf("clone %v", v)
 		}
-		refused(t, b.deleteVolume(source), http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteVolume(source), http.StatusConflict, "Conflict")
 		time.Sleep(8 * time.Second)
 		if v := b.getVolume(*v.Id); v.LifecycleState != core.VolumeLifecycleStateAvailable || *v.IsHydrated {
 			t.Errorf("clone is %s, hydrated %v", v.LifecycleState, *v.IsHydrated)
 		}
-		refused(t, b.deleteVolume(source), http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteVolume(source), http.StatusConflict, "Conflict")
 		_, err = b.updateVolume(*v.Id, core.UpdateVolumeDetails{SizeInGBs: common.Int64(99)})
-		refused(t, err, http.StatusConflict, "Conflict")
+		blockRefused(t, err, http.StatusConflict, "Conflict")
 		_, err = b.backup(*v.Id)
-		refused(t, err, http.StatusConflict, "Conflict")
+		blockRefused(t, err, http.StatusConflict, "Conflict")
 		_, err = clone(func(d *core.CreateVolumeDetails) { d.SourceDetails = core.VolumeSourceFromVolumeDetails{Id: v.Id} })
-		refused(t, err, http.StatusConflict, "Conflict")
+		blockRefused(t, err, http.StatusConflict, "Conflict")
 		time.Sleep(time.Minute)
 		if !*b.getVolume(*v.Id).IsHydrated {
 			t.Error("not hydrated")
@@ -290,7 +290,7 @@ func TestClone(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = clone(nil)
-		refused(t, err, http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound")
+		blockRefused(t, err, http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound")
 	})
 }
 
@@ -314,11 +314,11 @@ func TestBackupAndRestore(t *testing.T) {
 			d.SizeInGBs, d.SourceDetails = nil, core.VolumeSourceFromVolumeBackupDetails{Id: made.Id}
 		}
 		_, err = b.create(restore)
-		refused(t, err, http.StatusConflict, "IncorrectState")
+		blockRefused(t, err, http.StatusConflict, "IncorrectState")
 		_, err = b.backup(source)
-		refused(t, err, http.StatusConflict, "Conflict")
-		refused(t, b.deleteVolume(source), http.StatusConflict, "Conflict")
-		refused(t, b.deleteBackup(*made.Id), http.StatusConflict, "IncorrectState")
+		blockRefused(t, err, http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteVolume(source), http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteBackup(*made.Id), http.StatusConflict, "IncorrectState")
 		time.Sleep(3 * time.Second)
 		state(core.VolumeBackupLifecycleStateCreating)
 		time.Sleep(40 * time.Second)
@@ -331,7 +331,7 @@ func TestBackupAndRestore(t *testing.T) {
 		v := b.mustCreate(restore)
 		time.Sleep(8 * time.Second)
 		b.volumeIn(*v.Id, core.VolumeLifecycleStateRestoring)
-		refused(t, b.deleteBackup(*made.Id), http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteBackup(*made.Id), http.StatusConflict, "Conflict")
 		time.Sleep(20 * time.Second)
 		b.volumeIn(*v.Id, core.VolumeLifecycleStateAvailable)
 		if *b.getVolume(*v.Id).IsHydrated {
@@ -347,7 +347,7 @@ func TestBackupAndRestore(t *testing.T) {
 		state(core.VolumeBackupLifecycleStateTerminating)
 		time.Sleep(4 * time.Second)
 		state(core.VolumeBackupLifecycleStateTerminated)
-		refused(t, b.deleteBackup(*made.Id), http.StatusNotFound, "NotAuthorizedOrNotFound")
+		blockRefused(t, b.deleteBackup(*made.Id), http.StatusNotFound, "NotAuthorizedOrNotFound")
 	})
 }
 
@@ -375,7 +375,7 @@ func TestBackupFaultsAndProtection(t *testing.T) {
 		must(t, made, err)
 		time.Sleep(time.Minute)
 		_, err = b.backup(source)
-		refused(t, err, http.StatusBadRequest, "LimitExceeded")
+		blockRefused(t, err, http.StatusBadRequest, "LimitExceeded")
 
 		update := func(d core.UpdateVolumeBackupDetails) {
 			t.Helper()
@@ -383,11 +383,11 @@ func TestBackupFaultsAndProtection(t *testing.T) {
 			must(t, r, err)
 		}
 		update(core.UpdateVolumeBackupDetails{IsPreventDeletionEnabled: common.Bool(true)})
-		refused(t, b.deleteBackup(*made.Id), http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteBackup(*made.Id), http.StatusConflict, "Conflict")
 		update(core.UpdateVolumeBackupDetails{IsPreventDeletionEnabled: common.Bool(false), RetentionPeriod: &core.RetentionDuration{
 			RetentionTimeUnit: core.RetentionDurationRetentionTimeUnitDays, RetentionTimeAmount: common.Int(2),
 		}})
-		refused(t, b.deleteBackup(*made.Id), http.StatusConflict, "Conflict")
+		blockRefused(t, b.deleteBackup(*made.Id), http.StatusConflict, "Conflict")
 		time.Sleep(48 * time.Hour)
 		if err := b.deleteBackup(*made.Id); err != nil {
 			t.Error(err)
