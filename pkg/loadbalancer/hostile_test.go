@@ -375,6 +375,7 @@ func TestGRPCOnAListenerWithTLS(t *testing.T) {
 			l.SslConfiguration = &tls
 			v.Listeners["TCP-443"] = l
 			v.Certificates = map[string]lbsdk.Certificate{"web": {CertificateName: common.String("web")}}
+			v.SslCipherSuites = map[string]lbsdk.SslCipherSuite{"own": {Name: common.String("own"), Ciphers: []string{"ECDHE-RSA-AES128-GCM-SHA256"}}}
 		})
 		if err != nil {
 			r.Fatal(err)

@@ -5,14 +5,12 @@ package ocisim
 
 import (
 	"encoding/json"
-	"net/http"
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 
-	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
-	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 )
 
 // maxBalancerName is the longest display name that existing clients send.
@@ -32,81 +30,6 @@ var balancerContent = []string{
 
 // partName is the form of the names of backend sets; LB listeners may be longer.
 var partName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
-
-// What is not established about balancers.
-const (
-	LoadBalancerBusy              Situation = "change of a load balancer while another one runs"
-	LoadBalancerAddressChange     Situation = "change of the addresses of a load balancer"
-	DeleteProtected               Situation = "delete of a protected balancer"
-	BackendSetInUse               Situation = "delete of a backend set that a listener uses"
-	CertificateInUse              Situation = "delete of a certificate in use"
-	RuleSetInUse                  Situation = "delete of a rule set in use"
-	PublicBalancerInPrivateSubnet Situation = "public balancer in a private subnet"
-	BalancerSubnets               Situation = "wrong number or kind of subnets"
-	ListenersShareAPort           Situation = "two listeners of a load balancer on one port"
-	NLBListenersShareAPort        Situation = "two listeners of a network load balancer on one port with different protocols"
-	ListenerNeedsTLS              Situation = "HTTP2 or GRPC listener without TLS"
-	BadCertificate                Situation = "certificate that does not parse or fit its key"
-	PartExists                    Situation = "create of a listener, backend set, certificate or rule set that exists"
-)
-
-func balancerRulings() map[Situation]Ruling {
-	return map[Situation]Ruling{
-		LoadBalancerBusy: {
-			Allow: true, Status: http.StatusConflict, Code: "IncorrectState",
-			Message: "Load balancer %s has a work request in progress.",
-			Reason:  "users' logs show that changes queue; no report of a refusal was found",
-		},
-		LoadBalancerAddressChange: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "The addresses of load balancer %s cannot be changed.",
-			Reason: "whether ipMode and reservedIps can be changed at all is not documented; refusing is the harsher choice",
-		},
-		DeleteProtected: {
-			Status: http.StatusConflict, Code: "Conflict", Message: "Load balancer %s has delete protection enabled.",
-			Reason: "the flag is documented, its error is not",
-		},
-		BackendSetInUse: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "Backend set '%s' is used by listener '%s' and cannot be deleted.",
-			Reason: "the docs require removing it from listeners first; code and message were not found",
-		},
-		CertificateInUse: {
-			Status: http.StatusConflict, Code: "Conflict", Message: "Certificate '%s' is attached to one or more listeners/backendSets",
-			Reason: "seen in a user's log",
-		},
-		RuleSetInUse: {
-			Status: http.StatusConflict, Code: "Conflict", Message: "Rule set '%s' is attached to one or more listeners",
-			Reason: "as for certificates",
-		},
-		PublicBalancerInPrivateSubnet: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "Subnet %s is private: a public load balancer needs a public subnet.",
-			Reason: "documented as impossible, code from memory",
-		},
-		BalancerSubnets: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "%s",
-			Reason: "the combinations are documented, the code is not",
-		},
-		ListenersShareAPort: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "Listeners '%s' and '%s' refer to the same VIP and port %d.",
-			Reason: "users report a 400 about a VIP that is referred to twice",
-		},
-		NLBListenersShareAPort: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "Listeners '%s' and '%s' use the same port %d.",
-			Reason: "it is not established that the API takes one port twice; refusing is the harsher choice",
-		},
-		ListenerNeedsTLS: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "Listener '%s' with protocol %s needs an SSL configuration.",
-			Reason: "documented for HTTP2; the code is not",
-		},
-		BadCertificate: {
-			Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "Certificate '%s' is not valid: %s",
-			Reason: "validation of a parameter",
-		},
-		PartExists: {
-			Status: http.StatusConflict, Code: "NotAuthorizedOrResourceAlreadyExists", Message: "%s '%s' already exists.",
-			Reason: "the documented code for creates of what exists",
-		},
-	}
-}
 
 // recast turns a request model into the stored model with the same JSON fields.
 func recast[To any](from any) To {
@@ -186,42 +109,6 @@ func (c *call) reservedAddresses(ids []string, private bool) error {
 	return nil
 }
 
-// loadBalancerAddresses gives a load balancer its addresses: of a public one only the public address shows.
-func (cl *cloud) loadBalancerAddresses(v *loadbalancer.LoadBalancer, reserved []loadbalancer.ReservedIp) ([]loadbalancer.IpAddress, error) {
-	id := value(v.Id)
-	var first *core.Vnic
-	for _, subnet := range v.SubnetIds {
-		vnic, err := cl.newServiceVNIC(subnet, id, value(v.CompartmentId), v.NetworkSecurityGroupIds)
-		if err != nil {
-			cl.releaseServiceVNICs(id)
-			return nil, err
-		}
-		if first == nil {
-			first = vnic
-		}
-	}
-	if value(v.IsPrivate) {
-		return []loadbalancer.IpAddress{{IpAddress: first.PrivateIp, IsPublic: common.Bool(false)}}, nil
-	}
-	address, reservedID, err := cl.balancerPublicAddress(first, lbReserved(reserved))
-	if err != nil {
-		cl.releaseServiceVNICs(id)
-		return nil, err
-	}
-	public := loadbalancer.IpAddress{IpAddress: common.String(address), IsPublic: common.Bool(true)}
-	if reservedID != "" {
-		public.ReservedIp = &loadbalancer.ReservedIp{Id: common.String(reservedID)}
-	}
-	return []loadbalancer.IpAddress{public}, nil
-}
-
-func lbReserved(list []loadbalancer.ReservedIp) string {
-	if len(list) == 0 {
-		return ""
-	}
-	return value(list[0].Id)
-}
-
 // balancerPublicAddress gives a balancer's VNIC the reserved public address, or one of the service's own.
 func (cl *cloud) balancerPublicAddress(vnic *core.Vnic, reserved string) (address, reservedID string, err error) {
 	if reserved == "" {
@@ -245,7 +132,11 @@ func (cl *cloud) releaseBalancer(id string, ownPublic []string) {
 		cl.givePublicBack(a)
 	}
 	cl.releaseServiceVNICs(id)
+	cl.balancers.forget(id)
 }
+
+// backendName is how the services name a backend.
+func backendName(address string, port int) string { return address + ":" + strconv.Itoa(port) }
 
 // checkBackendAddress refuses what is not an address and a port.
 func checkBackendAddress(address string, port int) error {

@@ -44,6 +44,9 @@ type Behaviour struct {
 	// DeletedFileStorageVisible is how long a deleted file system, mount target, export set, export or snapshot still
 	// answers GET and lists, as DELETED. That they stay visible is documented by the state itself, the time is not.
 	DeletedFileStorageVisible time.Duration
+	// BalancerLimits are numbers of parts of a load balancer: "hostnames", "pathRouteSets", "pathRoutes" of a set,
+	// "routingPolicies", "routingRules" of a policy, "sslCipherSuites", "certificates", "ruleSets", "rules" of a set.
+	BalancerLimits map[string]int
 	// MaxFreeformTags, MaxDefinedTags and MaxTagBytes bound the tags of one resource.
 	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
 
@@ -113,6 +116,7 @@ func DefaultBehaviour() *Behaviour {
 	b := &Behaviour{
 		Rulings:              map[Situation]Ruling{},
 		ServiceLimits:        map[string]int{FileSystemLimit: 100, MountTargetLimit: 2},
+		BalancerLimits:       defaultBalancerLimits(),
 		TerminatedVisible:    time.Hour,
 		VNICLinger:           Range{Min: time.Minute, Max: 5 * time.Minute},
 		PageTokenLife:        time.Hour,

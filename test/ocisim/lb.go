@@ -6,8 +6,10 @@ package ocisim
 import (
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 )
 
@@ -34,15 +36,14 @@ func loadBalancerService() service {
 		lbOperation("DeleteLoadBalancer", http.MethodDelete, "/{loadBalancerId}", Manage, deleteLoadBalancer),
 		lbOperation("UpdateLoadBalancerShape", http.MethodPut, "/{loadBalancerId}/updateShape", Use, updateLoadBalancerShape),
 		lbOperation("UpdateNetworkSecurityGroups", http.MethodPut, "/{loadBalancerId}/networkSecurityGroups", Use, updateLoadBalancerGroups),
-		lbOperation("GetLoadBalancerHealth", http.MethodGet, "/{loadBalancerId}/health", Read, loadBalancerHealth),
-		lbOperation("GetBackendSetHealth", http.MethodGet, "/{loadBalancerId}/backendSets/{backendSetName}/health", Read, backendSetHealth),
+		lbOperation("ChangeLoadBalancerCompartment", http.MethodPost, "/{loadBalancerId}/changeCompartment", Manage, moveLoadBalancer),
 		lbOperation("ListWorkRequests", http.MethodGet, "/{loadBalancerId}/workRequests", Read, listLoadBalancerWork),
 	}
-	operations[0].Partial = "no host names, path route sets and cipher suites"
-	operations[3].Partial = "addresses cannot change"
-	operations[7].Partial, operations[8].Partial = "never worse than UNKNOWN", "never worse than UNKNOWN"
+	operations[0].Partial = "no reserved IPv6 addresses"
+	operations[3].Partial = "addresses change only where a test allows it (LoadBalancerAddressChange)"
 	operations[2].Query = "compartmentId*,limit,page,detail,sortBy,sortOrder,displayName,lifecycleState"
-	operations[9].Query = "limit,page"
+	operations[8].Query = "limit,page"
+	operations = append(operations, loadBalancerHealthOperations()...)
 	operations = append(operations, loadBalancerPartOperations()...)
 	operations = append(operations, loadBalancerCatalogue()...)
 	return service{
@@ -79,12 +80,13 @@ func lbOperation(name, method, path string, verb Verb, handle func(*call) (*answ
 // state now, and applied, checked again, when its turn in the queue has come: the load balancer stays ACTIVE
 // meanwhile, and its etag changes only then.
 func (c *call) changeLoadBalancer(operation string, change func(*cloud, *loadbalancer.LoadBalancer) error) (*answer, error) {
-	return c.changeLoadBalancerThen(operation, change, func(*cloud) {})
+	return c.changeLoadBalancerThen(operation, change, nil)
 }
 
-// changeLoadBalancerThen is changeLoadBalancer with an effect on other resources once the change is applied.
+// changeLoadBalancerThen is changeLoadBalancer with an effect beside the load balancer, when the change is applied. The
+// effect may change the load balancer too; if it fails, nothing of the change is kept.
 func (c *call) changeLoadBalancerThen(
-	operation string, change func(*cloud, *loadbalancer.LoadBalancer) error, then func(*cloud),
+	operation string, change, effect func(*cloud, *loadbalancer.LoadBalancer) error,
 ) (*answer, error) {
 	id := c.target.id
 	now := loadBalancers.of(c.target)
@@ -98,21 +100,28 @@ func (c *call) changeLoadBalancerThen(
 	work := c.submit(task{
 		ocidType: "loadbalancerworkrequest", operation: operation, compartment: value(now.CompartmentId), target: id,
 		entity: "LoadBalancer", duration: "loadbalancer.update",
-		finish: func() []workProblem {
-			var failure error
-			loadBalancers.update(cl, id, func(v *loadbalancer.LoadBalancer) {
-				trial := cloneOf(v)
-				if failure = change(cl, trial); failure == nil {
-					*v = *trial
-				}
-			})
-			if failure == nil {
-				then(cl)
-			}
-			return problemsOf(failure)
-		},
+		finish: func() []workProblem { return problemsOf(cl.applyToLoadBalancer(id, change, effect)) },
 	})
 	return accepted(http.StatusNoContent, work), nil
+}
+
+func (cl *cloud) applyToLoadBalancer(id string, change, effect func(*cloud, *loadbalancer.LoadBalancer) error) error {
+	before := loadBalancers.find(cl, id)
+	if before == nil {
+		return nil // somebody took it away meanwhile
+	}
+	trial := cloneOf(before)
+	if err := change(cl, trial); err != nil {
+		return err
+	}
+	if effect != nil {
+		if err := effect(cl, trial); err != nil {
+			return err
+		}
+	}
+	loadBalancers.update(cl, id, func(v *loadbalancer.LoadBalancer) { *v = *trial })
+	cl.balancers.track(id, lbBackendNames(before), lbBackendNames(trial), cl.now)
+	return nil
 }
 
 // problemsOf makes the error list of a work request whose change was refused when its turn had come.
@@ -138,24 +147,69 @@ func updateLoadBalancer(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.IpMode != "" || len(d.ReservedIps) > 0 {
-		if err := c.rule(LoadBalancerAddressChange, c.target.id); err != nil {
-			return nil, err
-		}
-	}
 	if d.DisplayName != nil {
 		if err := checkSize("displayName", *d.DisplayName, 1, maxBalancerName); err != nil {
 			return nil, err
 		}
 	}
-	return c.changeLoadBalancer("UpdateLoadBalancer", func(_ *cloud, v *loadbalancer.LoadBalancer) error {
+	header, err := requestIDHeader(d.RequestIdHeader)
+	if err != nil {
+		return nil, err
+	}
+	move, err := c.addressChange(d)
+	if err != nil {
+		return nil, err
+	}
+	return c.changeLoadBalancerThen("UpdateLoadBalancer", func(_ *cloud, v *loadbalancer.LoadBalancer) error {
 		replace(&v.DisplayName, d.DisplayName)
 		replace(&v.IsDeleteProtectionEnabled, d.IsDeleteProtectionEnabled)
 		replace(&v.IsRequestIdEnabled, d.IsRequestIdEnabled)
-		replace(&v.RequestIdHeader, d.RequestIdHeader)
+		replace(&v.RequestIdHeader, header)
 		replaceTags(&v.FreeformTags, &v.DefinedTags, d.FreeformTags, d.DefinedTags)
+		if d.SecurityAttributes != nil {
+			v.SecurityAttributes = d.SecurityAttributes
+		}
+		return nil
+	}, move)
+}
+
+// requestIDHeader checks the name of the header for request ids; empty, it is the default.
+func requestIDHeader(name *string) (*string, error) {
+	switch {
+	case name == nil:
+		return nil, nil
+	case *name == "":
+		return common.String("X-Request-Id"), nil
+	case !strings.HasPrefix(strings.ToUpper(*name), "X-"):
+		return nil, errInvalid("requestIdHeader '%s' must start with 'X-'", *name)
+	}
+	return name, nil
+}
+
+// moveLoadBalancer takes a load balancer to another compartment.
+func moveLoadBalancer(c *call) (*answer, error) {
+	d, err := decode[loadbalancer.ChangeLoadBalancerCompartmentDetails](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkMove(value(d.CompartmentId)); err != nil {
+		return nil, err
+	}
+	return c.changeLoadBalancer("ChangeLoadBalancerCompartment", func(_ *cloud, v *loadbalancer.LoadBalancer) error {
+		v.CompartmentId = d.CompartmentId
 		return nil
 	})
+}
+
+// checkMove checks the compartment that the target is to move to.
+func (c *call) checkMove(compartment string) error {
+	if err := c.createIn(compartment); err != nil {
+		return err
+	}
+	if compartment == c.target.compartment {
+		return c.rule(SameCompartment, c.target.id, compartment)
+	}
+	return nil
 }
 
 func updateLoadBalancerShape(c *call) (*answer, error) {
@@ -190,7 +244,10 @@ func updateLoadBalancerGroups(c *call) (*answer, error) {
 			v.NetworkSecurityGroupIds = d.NetworkSecurityGroupIds
 			return nil
 		},
-		func(cl *cloud) { cl.setServiceVNICGroups(id, d.NetworkSecurityGroupIds) })
+		func(cl *cloud, _ *loadbalancer.LoadBalancer) error {
+			cl.setServiceVNICGroups(id, d.NetworkSecurityGroupIds)
+			return nil
+		})
 }
 
 // deleteLoadBalancer accepts the deletion in every state but CREATING and DELETING. Changes that wait are carried out
@@ -233,11 +290,11 @@ func deleteLoadBalancer(c *call) (*answer, error) {
 	return accepted(http.StatusNoContent, work), nil
 }
 
-// lbAddresses are the addresses of a load balancer that are public and not reserved: they go with it.
+// lbAddresses are the addresses of a load balancer that are public IPv4 ones and not reserved: they go with it.
 func lbAddresses(v *loadbalancer.LoadBalancer) []string {
 	var own []string
 	for _, a := range v.IpAddresses {
-		if value(a.IsPublic) && a.ReservedIp == nil {
+		if value(a.IsPublic) && a.ReservedIp == nil && !strings.Contains(value(a.IpAddress), ":") {
 			own = append(own, value(a.IpAddress))
 		}
 	}

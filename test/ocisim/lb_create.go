@@ -98,6 +98,12 @@ func createLoadBalancer(c *call) (*answer, error) {
 				return problemsOf(err)
 			}
 			setState(loadbalancer.LoadBalancerLifecycleStateActive, addresses)
+			for _, name := range sortedKeys(d.Certificates) {
+				certificate := d.Certificates[name]
+				certificate.CertificateName = common.String(name)
+				cl.balancers.keepKey(id, certificate)
+			}
+			cl.balancers.track(id, nil, lbBackendNames(loadBalancers.find(cl, id)), cl.now)
 			return nil
 		},
 		// A load balancer whose creation failed stays, and must be deleted.
@@ -123,11 +129,18 @@ func (c *call) newLoadBalancer(d *loadbalancer.CreateLoadBalancerDetails) (*load
 	if err := c.balancerGroups(d.NetworkSecurityGroupIds); err != nil {
 		return nil, err
 	}
-	reserved := make([]string, 0, len(d.ReservedIps))
-	for _, r := range d.ReservedIps {
-		reserved = append(reserved, value(r.Id))
+	mode := loadbalancer.LoadBalancerIpModeIpv4
+	if d.IpMode != "" {
+		mode = loadbalancer.LoadBalancerIpModeEnum(d.IpMode)
 	}
-	if err := c.reservedAddresses(reserved, private); err != nil {
+	if err := c.loadBalancerFamily(d.SubnetIds, mode, value(d.Ipv6SubnetCidr)); err != nil {
+		return nil, err
+	}
+	if err := c.loadBalancerReserved(d.ReservedIps, private, mode); err != nil {
+		return nil, err
+	}
+	header, err := requestIDHeader(d.RequestIdHeader)
+	if err != nil {
 		return nil, err
 	}
 	if err := c.loadBalancerLimit(shape, ""); err != nil {
@@ -139,37 +152,55 @@ func (c *call) newLoadBalancer(d *loadbalancer.CreateLoadBalancerDetails) (*load
 		ShapeName: d.ShapeName, ShapeDetails: shape.details, IsPrivate: common.Bool(private),
 		IsDeleteProtectionEnabled: common.Bool(value(d.IsDeleteProtectionEnabled)),
 		SubnetIds:                 d.SubnetIds, NetworkSecurityGroupIds: d.NetworkSecurityGroupIds,
-		IpMode:    loadbalancer.LoadBalancerIpModeIpv4,
+		IsRequestIdEnabled: common.Bool(value(d.IsRequestIdEnabled)), RequestIdHeader: header,
+		IpMode:    mode,
 		Listeners: map[string]loadbalancer.Listener{}, BackendSets: map[string]loadbalancer.BackendSet{},
 		Certificates: map[string]loadbalancer.Certificate{}, RuleSets: map[string]loadbalancer.RuleSet{},
-		FreeformTags: d.FreeformTags, DefinedTags: d.DefinedTags,
+		FreeformTags: d.FreeformTags, DefinedTags: d.DefinedTags, SecurityAttributes: d.SecurityAttributes,
 	}
-	if d.IpMode != "" {
-		v.IpMode = loadbalancer.LoadBalancerIpModeEnum(d.IpMode)
+	if value(v.IsRequestIdEnabled) && header == nil {
+		v.RequestIdHeader = common.String("X-Request-Id")
 	}
 	return v, c.fillLoadBalancer(v, d)
 }
 
 // fillLoadBalancer adds the parts that a create names, in the order of their references.
 func (c *call) fillLoadBalancer(v *loadbalancer.LoadBalancer, d *loadbalancer.CreateLoadBalancerDetails) error {
-	for name, certificate := range d.Certificates {
+	for _, name := range sortedKeys(d.Certificates) {
+		certificate := d.Certificates[name]
 		certificate.CertificateName = common.String(name)
 		if err := c.putCertificate(v, certificate); err != nil {
 			return err
 		}
 	}
-	for name, set := range d.RuleSets {
-		if err := c.putRuleSet(v, name, set.Items); err != nil {
+	for name, suite := range d.SslCipherSuites {
+		if value(suite.Name) != name {
+			return errInvalid("The cipher suite '%s' is named '%s'.", name, value(suite.Name))
+		}
+	}
+	for name, host := range d.Hostnames {
+		if value(host.Name) != name {
+			return errInvalid("The hostname '%s' is named '%s'.", name, value(host.Name))
+		}
+	}
+	for _, fill := range []func() error{
+		func() error { return fillParts(c.cloud, v, cipherSuitePart(), d.SslCipherSuites) },
+		func() error { return fillParts(c.cloud, v, hostnamePart(), d.Hostnames) },
+		func() error { return fillParts(c.cloud, v, ruleSetPart(), d.RuleSets) },
+		func() error { return fillParts(c.cloud, v, backendSetPart(), d.BackendSets) },
+		func() error { return fillParts(c.cloud, v, pathRouteSetPart(), d.PathRouteSets) },
+		func() error { return fillParts(c.cloud, v, listenerPart(), d.Listeners) },
+	} {
+		if err := fill(); err != nil {
 			return err
 		}
 	}
-	for name, set := range d.BackendSets {
-		if err := c.putBackendSet(v, name, recast[loadbalancer.BackendSet](set)); err != nil {
-			return err
-		}
-	}
-	for name, l := range d.Listeners {
-		if err := c.putListener(v, name, recast[loadbalancer.Listener](l)); err != nil {
+	return nil
+}
+
+func fillParts[T, C, U, D any](cl *cloud, v *loadbalancer.LoadBalancer, sort lbPart[T, C, U], parts map[string]D) error {
+	for _, name := range sortedKeys(parts) {
+		if err := sort.put(cl, v, name, recast[T](parts[name])); err != nil {
 			return err
 		}
 	}

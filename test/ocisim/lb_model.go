@@ -4,9 +4,6 @@
 package ocisim
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"net"
 	"slices"
 	"strconv"
@@ -23,6 +20,7 @@ const (
 	maxLBListenerName = 255
 	maxSetName        = 32
 	maxIdleTimeout    = 7200 // s
+	minMaxConnections = 256
 )
 
 var (
@@ -30,8 +28,8 @@ var (
 	lbProtocols = []string{"HTTP", "HTTP2", "TCP", "GRPC"}
 )
 
-// putBackendSet checks a backend set, fills the defaults in, and stores it in the load balancer.
-func (cl *cloud) putBackendSet(v *loadbalancer.LoadBalancer, name string, set loadbalancer.BackendSet) error {
+// checkBackendSet checks a backend set and fills the defaults in.
+func (cl *cloud) checkBackendSet(v *loadbalancer.LoadBalancer, name string, set *loadbalancer.BackendSet) error {
 	if err := checkSize("defaultBackendSetName", name, 1, maxSetName); err != nil {
 		return err
 	}
@@ -41,28 +39,66 @@ func (cl *cloud) putBackendSet(v *loadbalancer.LoadBalancer, name string, set lo
 	if !slices.Contains(lbPolicies, value(set.Policy)) {
 		return errInvalid("policy must be one of %s, not '%s'", strings.Join(lbPolicies, ", "), value(set.Policy))
 	}
-	if set.SessionPersistenceConfiguration != nil && set.LbCookieSessionPersistenceConfiguration != nil {
-		return errInvalid("sessionPersistenceConfiguration and lbCookieSessionPersistenceConfiguration are mutually exclusive")
-	}
 	set.Name = common.String(name)
 	if err := completeChecker(set.HealthChecker); err != nil {
 		return err
 	}
-	if err := completeBackends(&set); err != nil {
+	if err := completeBackends(set); err != nil {
 		return err
 	}
-	if err := completeSSL(v, set.SslConfiguration); err != nil {
+	if err := checkPersistence(v, set); err != nil {
 		return err
 	}
-	v.BackendSets[name] = set
-	if len(v.BackendSets) > maxLBBackendSets {
+	if err := cl.completeSSL(v, set.SslConfiguration, defaultSuite); err != nil {
+		return err
+	}
+	if _, exists := v.BackendSets[name]; !exists && len(v.BackendSets) >= maxLBBackendSets {
 		return errLimit("A load balancer has at most %d backend sets.", maxLBBackendSets)
 	}
 	counts := map[string]int{}
 	for n, s := range v.BackendSets {
 		counts[n] = len(s.Backends)
 	}
+	counts[name] = len(set.Backends)
 	return checkBackendCount(counts)
+}
+
+// checkPersistence checks the session persistence of a backend set.
+func checkPersistence(v *loadbalancer.LoadBalancer, set *loadbalancer.BackendSet) error {
+	cookie := set.LbCookieSessionPersistenceConfiguration
+	if cookie == nil {
+		return nil
+	}
+	if set.SessionPersistenceConfiguration != nil {
+		return errInvalid("sessionPersistenceConfiguration and lbCookieSessionPersistenceConfiguration are mutually exclusive")
+	}
+	if cookie.MaxAgeInSeconds != nil && *cookie.MaxAgeInSeconds < 1 {
+		return errInvalid("maxAgeInSeconds must be at least 1")
+	}
+	for _, name := range sortedKeys(v.Listeners) {
+		l := v.Listeners[name]
+		if value(l.DefaultBackendSetName) == value(set.Name) && value(cookie.IsSecure) && plainHTTP(&l) {
+			return errSecureCookie(value(set.Name), name)
+		}
+	}
+	return nil
+}
+
+func plainHTTP(l *loadbalancer.Listener) bool {
+	return value(l.Protocol) == "HTTP" && l.SslConfiguration == nil
+}
+
+// errSecureCookie is for the documented rule that a secure cookie does not go with an HTTP listener.
+func errSecureCookie(set, listener string) error {
+	return errInvalid("Backend set '%s' has a secure cookie and cannot be used by the HTTP listener '%s'.", set, listener)
+}
+
+// checkMaxConnections refuses what is neither without limit, 0, nor at least 256.
+func checkMaxConnections(field string, n *int) error {
+	if n == nil || *n == 0 || *n >= minMaxConnections {
+		return nil
+	}
+	return errInvalid("%s must be 0 or at least %d", field, minMaxConnections)
 }
 
 func completeBackends(set *loadbalancer.BackendSet) error {
@@ -89,8 +125,11 @@ func completeBackends(set *loadbalancer.BackendSet) error {
 		if err := checkNumber("backend weight", *b.Weight, 0, 100); err != nil {
 			return err
 		}
+		if err := checkMaxConnections("maxConnections", b.MaxConnections); err != nil {
+			return err
+		}
 	}
-	return nil
+	return checkMaxConnections("backendMaxConnections", set.BackendMaxConnections)
 }
 
 // completeChecker fills in the service's defaults: the backend's port, 3 tries, 3 s, every 10 s.
@@ -127,29 +166,8 @@ func orDefault[T any](p *T, fallback T) *T {
 	return p
 }
 
-// completeSSL checks a TLS setting against the certificates of the load balancer and fills in the documented defaults.
-func completeSSL(v *loadbalancer.LoadBalancer, ssl *loadbalancer.SslConfiguration) error {
-	if ssl == nil {
-		return nil
-	}
-	if name := value(ssl.CertificateName); name != "" {
-		if _, ok := v.Certificates[name]; !ok {
-			return errInvalid("Certificate '%s' does not exist on the load balancer.", name)
-		}
-	}
-	if len(ssl.CertificateIds) > 1 {
-		return errInvalid("At most one certificate id is allowed.")
-	}
-	ssl.VerifyDepth, ssl.VerifyPeerCertificate = orDefault(ssl.VerifyDepth, 5), orDefault(ssl.VerifyPeerCertificate, false)
-	ssl.CipherSuiteName = orDefault(ssl.CipherSuiteName, "oci-default-ssl-cipher-suite-v1")
-	if len(ssl.Protocols) == 0 {
-		ssl.Protocols = []string{"TLSv1.2"}
-	}
-	return nil
-}
-
-// putListener checks a listener and stores it in the load balancer.
-func (cl *cloud) putListener(v *loadbalancer.LoadBalancer, name string, l loadbalancer.Listener) error {
+// checkListener checks a listener and fills the defaults in.
+func (cl *cloud) checkListener(v *loadbalancer.LoadBalancer, name string, l *loadbalancer.Listener) error {
 	if err := checkSize("listener name", name, 1, maxLBListenerName); err != nil {
 		return err
 	}
@@ -161,38 +179,68 @@ func (cl *cloud) putListener(v *loadbalancer.LoadBalancer, name string, l loadba
 		return errInvalid("listener protocol must be one of %s, not '%s'", strings.Join(lbProtocols, ", "), value(l.Protocol))
 	}
 	l.Name, l.Protocol = common.String(name), common.String(protocol)
-	if _, ok := v.BackendSets[value(l.DefaultBackendSetName)]; !ok {
+	set, ok := v.BackendSets[value(l.DefaultBackendSetName)]
+	if !ok {
 		return errInvalid("Backend set '%s' of listener '%s' does not exist.", value(l.DefaultBackendSetName), name)
 	}
-	if err := cl.checkListenerReferences(v, name, &l); err != nil {
+	if cookie := set.LbCookieSessionPersistenceConfiguration; cookie != nil && value(cookie.IsSecure) && plainHTTP(l) {
+		return errSecureCookie(value(set.Name), name)
+	}
+	if err := cl.checkListenerReferences(v, name, l); err != nil {
 		return err
 	}
-	if (protocol == "HTTP2" || protocol == "GRPC") && l.SslConfiguration == nil {
-		if err := cl.rule(ListenerNeedsTLS, name, protocol); err != nil {
-			return err
-		}
+	if err := cl.checkListenerTLS(v, name, l); err != nil {
+		return err
 	}
 	if err := checkConnection(l.ConnectionConfiguration); err != nil {
 		return err
 	}
 	for _, other := range sortedKeys(v.Listeners) {
 		if other != name && value(v.Listeners[other].Port) == value(l.Port) {
-			if err := cl.rule(ListenersShareAPort, other, name, value(l.Port)); err != nil {
+			o := v.Listeners[other]
+			if err := cl.sharePort(&o, l); err != nil {
 				return err
 			}
 		}
 	}
-	v.Listeners[name] = l
-	if len(v.Listeners) > maxLBListeners {
+	if _, exists := v.Listeners[name]; !exists && len(v.Listeners) >= maxLBListeners {
 		return errLimit("A load balancer has at most %d listeners.", maxLBListeners)
 	}
 	return nil
 }
 
-func (cl *cloud) checkListenerReferences(v *loadbalancer.LoadBalancer, name string, l *loadbalancer.Listener) error {
-	if err := completeSSL(v, l.SslConfiguration); err != nil {
+// sharePort decides about two listeners on one port. Host names tell HTTP listeners apart, one of which may be without.
+func (cl *cloud) sharePort(a, b *loadbalancer.Listener) error {
+	situation := ListenersShareAPortByHostname
+	if !isHTTP(a) || !isHTTP(b) || len(a.HostnameNames)+len(b.HostnameNames) == 0 {
+		situation = ListenersShareAPort
+	}
+	for _, host := range a.HostnameNames {
+		if contains(b.HostnameNames, host) {
+			situation = ListenersShareAPort
+		}
+	}
+	if (a.SslConfiguration == nil) != (b.SslConfiguration == nil) {
+		situation = ListenersShareAPort
+	}
+	if err := cl.rule(situation, value(a.Name), value(b.Name), value(b.Port)); err != nil {
 		return err
 	}
+	if a.SslConfiguration == nil || b.SslConfiguration == nil {
+		return nil
+	}
+	one, other := slices.Sorted(slices.Values(a.SslConfiguration.Protocols)), slices.Sorted(slices.Values(b.SslConfiguration.Protocols))
+	if !slices.Equal(one, other) {
+		return cl.rule(ProtocolsOfAPortDiffer, value(a.Name), value(b.Name), value(b.Port))
+	}
+	return nil
+}
+
+// isHTTP says whether a listener understands the requests that it passes on.
+func isHTTP(l *loadbalancer.Listener) bool { return value(l.Protocol) != "TCP" }
+
+// checkListenerReferences refuses a listener that names what its load balancer does not have, or what it cannot use.
+func (cl *cloud) checkListenerReferences(v *loadbalancer.LoadBalancer, name string, l *loadbalancer.Listener) error {
 	for _, set := range l.RuleSetNames {
 		if _, ok := v.RuleSets[set]; !ok {
 			return errInvalid("Rule set '%s' of listener '%s' does not exist.", set, name)
@@ -203,9 +251,29 @@ func (cl *cloud) checkListenerReferences(v *loadbalancer.LoadBalancer, name stri
 			return errInvalid("Hostname '%s' of listener '%s' does not exist.", host, name)
 		}
 	}
-	if policy := value(l.RoutingPolicyName); policy != "" {
-		if _, ok := v.RoutingPolicies[policy]; !ok {
-			return errInvalid("Routing policy '%s' of listener '%s' does not exist.", policy, name)
+	policy, routes := value(l.RoutingPolicyName), value(l.PathRouteSetName)
+	if _, ok := v.RoutingPolicies[policy]; policy != "" && !ok {
+		return errInvalid("Routing policy '%s' of listener '%s' does not exist.", policy, name)
+	}
+	if _, ok := v.PathRouteSets[routes]; routes != "" && !ok {
+		return errInvalid("Path route set '%s' of listener '%s' does not exist.", routes, name)
+	}
+	if policy != "" && routes != "" {
+		if err := cl.rule(TwoRoutings, name); err != nil {
+			return err
+		}
+	}
+	if isHTTP(l) {
+		return nil
+	}
+	for _, needs := range [...]struct {
+		what string
+		has  bool
+	}{{"host names", len(l.HostnameNames) > 0}, {"a routing policy", policy != ""}, {"a path route set", routes != ""}} {
+		if needs.has {
+			if err := cl.rule(HostnameNeedsHTTP, name, value(l.Protocol), needs.what); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -221,58 +289,5 @@ func checkConnection(c *loadbalancer.ConnectionConfiguration) error {
 	if c.BackendTcpProxyProtocolVersion != nil {
 		return checkNumber("backendTcpProxyProtocolVersion", *c.BackendTcpProxyProtocolVersion, 1, 2)
 	}
-	return nil
-}
-
-// putCertificate checks a certificate bundle and stores its public part.
-func (cl *cloud) putCertificate(v *loadbalancer.LoadBalancer, d loadbalancer.CertificateDetails) error {
-	name := value(d.CertificateName)
-	if err := checkPattern("certificateName", name, partName); err != nil {
-		return err
-	}
-	if problem := certificateProblem(d); problem != "" {
-		if err := cl.rule(BadCertificate, name, problem); err != nil {
-			return err
-		}
-	}
-	v.Certificates[name] = loadbalancer.Certificate{
-		CertificateName:   common.String(name),
-		PublicCertificate: orDefault(d.PublicCertificate, ""),
-		CaCertificate:     orDefault(d.CaCertificate, ""),
-	}
-	return nil
-}
-
-func certificateProblem(d loadbalancer.CertificateDetails) string {
-	if ca := value(d.CaCertificate); ca != "" && !x509.NewCertPool().AppendCertsFromPEM([]byte(ca)) {
-		return "the CA certificate does not parse"
-	}
-	public, key := value(d.PublicCertificate), value(d.PrivateKey)
-	switch {
-	case public == "" && key == "":
-		return ""
-	case public == "" || key == "":
-		return "certificate and private key belong together"
-	case value(d.Passphrase) != "":
-		if block, _ := pem.Decode([]byte(public)); block == nil {
-			return "the certificate does not parse"
-		}
-		return ""
-	}
-	if _, err := tls.X509KeyPair([]byte(public), []byte(key)); err != nil {
-		return err.Error()
-	}
-	return ""
-}
-
-// putRuleSet stores a rule set.
-func (cl *cloud) putRuleSet(v *loadbalancer.LoadBalancer, name string, items []loadbalancer.Rule) error {
-	if err := checkSize("rule set name", name, 1, maxSetName); err != nil {
-		return err
-	}
-	if len(items) == 0 {
-		return errMissing("items")
-	}
-	v.RuleSets[name] = loadbalancer.RuleSet{Name: common.String(name), Items: items}
 	return nil
 }

@@ -5,7 +5,6 @@ package ocisim
 
 import (
 	"net/http"
-	"slices"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
@@ -78,43 +77,4 @@ func lbWorkRequest(w *workRequest) loadbalancer.WorkRequest {
 		out.ErrorDetails = append(out.ErrorDetails, loadbalancer.WorkRequestError{ErrorCode: code, Message: common.String(p.message)})
 	}
 	return out
-}
-
-// loadBalancerHealth says UNKNOWN for sets without backends and OK for the others: nothing listens behind them.
-func loadBalancerHealth(c *call) (*answer, error) {
-	v := loadBalancers.of(c.target)
-	h := loadbalancer.LoadBalancerHealth{
-		Status:                       loadbalancer.LoadBalancerHealthStatusOk,
-		WarningStateBackendSetNames:  []string{},
-		CriticalStateBackendSetNames: []string{},
-		UnknownStateBackendSetNames:  []string{},
-		TotalBackendSetCount:         common.Int(len(v.BackendSets)),
-	}
-	for _, name := range sortedKeys(v.BackendSets) {
-		if len(v.BackendSets[name].Backends) == 0 {
-			h.UnknownStateBackendSetNames = append(h.UnknownStateBackendSetNames, name)
-		}
-	}
-	if len(h.UnknownStateBackendSetNames) > 0 || len(v.BackendSets) == 0 {
-		h.Status = loadbalancer.LoadBalancerHealthStatusUnknown
-	}
-	return c.send(http.StatusOK, h), nil
-}
-
-func backendSetHealth(c *call) (*answer, error) {
-	set, ok := loadBalancers.of(c.target).BackendSets[c.param("backendSetName")]
-	if !ok {
-		return nil, errNotFound()
-	}
-	h := loadbalancer.BackendSetHealth{
-		Status:                    loadbalancer.BackendSetHealthStatusOk,
-		WarningStateBackendNames:  []string{},
-		CriticalStateBackendNames: []string{},
-		UnknownStateBackendNames:  []string{},
-		TotalBackendCount:         common.Int(len(set.Backends)),
-	}
-	if slices.IndexFunc(set.Backends, func(b loadbalancer.Backend) bool { return !value(b.Offline) }) < 0 {
-		h.Status = loadbalancer.BackendSetHealthStatusUnknown
-	}
-	return c.send(http.StatusOK, h), nil
 }

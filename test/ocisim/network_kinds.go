@@ -36,25 +36,28 @@ var vnics = newKind(kindInfo{
 	}
 })
 
-// privateIPs are listed by VNIC and by subnet.
+// privateIPs are listed by VNIC and by subnet, and found by address.
 var privateIPs = newKind(kindInfo{
 	ocidType: "privateip", label: "private IP", policy: "private-ips", eventual: true, keep: []string{"id", "ipAddress"},
 }, func(v *core.PrivateIp) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
-		domain: value(v.AvailabilityDomain), keys: []string{value(v.VnicId), value(v.SubnetId)},
+		domain: value(v.AvailabilityDomain), keys: []string{value(v.VnicId), value(v.SubnetId), addressKey(value(v.IpAddress))},
 	}
 })
 
-// ipv6s are listed by VNIC and by subnet.
+// ipv6s are listed by VNIC and by subnet, and found by address.
 var ipv6s = newKind(kindInfo{
 	ocidType: "ipv6", label: "IPv6 address", policy: "ipv6s", eventual: true,
 }, func(v *core.Ipv6) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
-		state: string(v.LifecycleState), keys: []string{value(v.VnicId), value(v.SubnetId)},
+		state: string(v.LifecycleState), keys: []string{value(v.VnicId), value(v.SubnetId), addressKey(value(v.IpAddress))},
 	}
 })
+
+// addressKey is the key under which an address is found.
+func addressKey(address string) string { return "address:" + address }
 
 // publicIPs are found by address and by the private address that they are assigned to.
 var publicIPs = newKind(kindInfo{
@@ -64,7 +67,7 @@ var publicIPs = newKind(kindInfo{
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
 		state: string(v.LifecycleState), domain: value(v.AvailabilityDomain),
-		keys: []string{"address:" + value(v.IpAddress), value(v.AssignedEntityId)},
+		keys: []string{addressKey(value(v.IpAddress)), value(v.AssignedEntityId)},
 	}
 })
 

@@ -24,7 +24,7 @@ const nlbRoot = "/20200501/networkLoadBalancers"
 
 func networkLoadBalancerService() service {
 	const (
-		one       = "/{networkLoadBalancerId}"
+		one       = nlbOne
 		sets      = one + "/backendSets"
 		listeners = one + "/listeners"
 	)
@@ -34,12 +34,12 @@ func networkLoadBalancerService() service {
 	list.Query = "compartmentId*,lifecycleState,displayName,limit,page,sortOrder,sortBy"
 	operations := []Operation{
 		nlbOperation("CreateNetworkLoadBalancer", http.MethodPost, "", Manage, createNetworkLoadBalancer),
-		nlbOperation("GetNetworkLoadBalancer", http.MethodGet, one, Read, (*call).showTarget),
+		nlbOperation("GetNetworkLoadBalancer", http.MethodGet, one, Read, showNLB),
 		list,
 		nlbOperation("UpdateNetworkLoadBalancer", http.MethodPut, one, Use, updateNetworkLoadBalancer),
 		nlbOperation("DeleteNetworkLoadBalancer", http.MethodDelete, one, Manage, deleteNetworkLoadBalancer),
 		nlbOperation("UpdateNetworkSecurityGroups", http.MethodPut, one+"/networkSecurityGroups", Use, updateNLBGroups),
-		nlbOperation("GetNetworkLoadBalancerHealth", http.MethodGet, one+"/health", Read, nlbHealth),
+		nlbOperation("ChangeNetworkLoadBalancerCompartment", http.MethodPost, one+"/actions/changeCompartment", Manage, moveNLB),
 		nlbOperation("CreateBackendSet", http.MethodPost, sets, Use, createNLBBackendSet),
 		nlbOperation("UpdateBackendSet", http.MethodPut, sets+"/{backendSetName}", Use, updateNLBBackendSet),
 		nlbOperation("DeleteBackendSet", http.MethodDelete, sets+"/{backendSetName}", Use, deleteNLBBackendSet),
@@ -47,9 +47,11 @@ func networkLoadBalancerService() service {
 		nlbOperation("UpdateListener", http.MethodPut, listeners+"/{listenerName}", Use, updateNLBListener),
 		nlbOperation("DeleteListener", http.MethodDelete, listeners+"/{listenerName}", Use, deleteNLBListener),
 	}
-	operations[6].Partial = "never worse than UNKNOWN"
+	for _, more := range [][]Operation{nlbBackendOperations(), nlbReadOperations(), nlbCatalogue(), nlbWorkOperations()} {
+		operations = append(operations, more...)
+	}
 	return service{
-		operations: append(operations, nlbWorkOperations()...),
+		operations: operations,
 		durations: map[string]Range{
 			"networkloadbalancer.create": {Min: 15 * time.Second, Max: 30 * time.Second},
 			"networkloadbalancer.update": {Min: 10 * time.Second, Max: 30 * time.Second},
@@ -103,6 +105,7 @@ func (c *call) changeNLB(change nlbChange) (*answer, error) {
 			networkLoadBalancers.update(cl, id, func(v *networkloadbalancer.NetworkLoadBalancer) {
 				trial := cloneOf(v)
 				if failure = change.apply(cl, trial); failure == nil {
+					cl.balancers.track(id, nlbBackendNames(v), nlbBackendNames(trial), cl.now)
 					*v = *trial
 				}
 				v.LifecycleState, v.TimeUpdated = networkloadbalancer.LifecycleStateActive, cl.sdkTime()
@@ -159,6 +162,9 @@ func updateNetworkLoadBalancer(c *call) (*answer, error) {
 			replace(&v.IsPreserveSourceDestination, d.IsPreserveSourceDestination)
 			replace(&v.IsSymmetricHashEnabled, d.IsSymmetricHashEnabled)
 			replaceTags(&v.FreeformTags, &v.DefinedTags, d.FreeformTags, d.DefinedTags)
+			if d.SecurityAttributes != nil {
+				v.SecurityAttributes = d.SecurityAttributes
+			}
 			if d.NlbIpVersion == "" || d.NlbIpVersion == v.NlbIpVersion {
 				return nil
 			}
@@ -184,6 +190,24 @@ func updateNLBGroups(c *call) (*answer, error) {
 			return nil
 		},
 		then: func(cl *cloud) { cl.setServiceVNICGroups(id, d.NetworkSecurityGroupIds) },
+	})
+}
+
+// moveNLB takes a network load balancer to another compartment.
+func moveNLB(c *call) (*answer, error) {
+	d, err := decode[networkloadbalancer.ChangeNetworkLoadBalancerCompartmentDetails](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkMove(value(d.CompartmentId)); err != nil {
+		return nil, err
+	}
+	return c.changeNLB(nlbChange{
+		operation: networkloadbalancer.OperationTypeChangeCompartment,
+		apply: func(_ *cloud, v *networkloadbalancer.NetworkLoadBalancer) error {
+			v.CompartmentId = d.CompartmentId
+			return nil
+		},
 	})
 }
 

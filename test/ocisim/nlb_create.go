@@ -39,6 +39,7 @@ func createNetworkLoadBalancer(c *call) (*answer, error) {
 			}
 			networkLoadBalancers.update(cl, id, func(v *networkloadbalancer.NetworkLoadBalancer) {
 				v.LifecycleState, v.IpAddresses, v.TimeUpdated = networkloadbalancer.LifecycleStateActive, addresses, cl.sdkTime()
+				cl.balancers.track(id, nil, nlbBackendNames(v), cl.now)
 			})
 			return nil
 		},
@@ -87,7 +88,7 @@ func (c *call) newNLB(d *networkloadbalancer.CreateNetworkLoadBalancerDetails) (
 		IsSymmetricHashEnabled:      orDefault(d.IsSymmetricHashEnabled, false),
 		NetworkSecurityGroupIds:     d.NetworkSecurityGroupIds,
 		Listeners:                   map[string]networkloadbalancer.Listener{}, BackendSets: map[string]networkloadbalancer.BackendSet{},
-		FreeformTags: d.FreeformTags, DefinedTags: d.DefinedTags,
+		FreeformTags: d.FreeformTags, DefinedTags: d.DefinedTags, SecurityAttributes: d.SecurityAttributes,
 	}
 	if v.NlbIpVersion == "" {
 		v.NlbIpVersion = networkloadbalancer.NlbIpVersionIpv4

@@ -5,7 +5,6 @@ package ocisim
 
 import (
 	"net/http"
-	"strconv"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
@@ -77,7 +76,7 @@ func deleteNLBBackendSet(c *call) (*answer, error) {
 			}
 			for _, l := range sortedKeys(v.Listeners) {
 				if value(v.Listeners[l].DefaultBackendSetName) == name {
-					if err := cl.rule(BackendSetInUse, name, l); err != nil {
+					if err := cl.rule(BackendSetInUse, name, "listener", l); err != nil {
 						return err
 					}
 				}
@@ -189,7 +188,7 @@ func (cl *cloud) putNLBBackendSet(v *networkloadbalancer.NetworkLoadBalancer, na
 }
 
 func (cl *cloud) completeNLBBackends(v *networkloadbalancer.NetworkLoadBalancer, set *networkloadbalancer.BackendSet) error {
-	seen := map[string]bool{}
+	seen, named := map[string]bool{}, map[string]bool{}
 	if set.Backends == nil {
 		set.Backends = []networkloadbalancer.Backend{}
 	}
@@ -208,11 +207,16 @@ func (cl *cloud) completeNLBBackends(v *networkloadbalancer.NetworkLoadBalancer,
 				return err
 			}
 		}
-		if target != "" && instances.find(cl, target) == nil {
+		if target != "" && instances.find(cl, target) == nil && privateIPs.find(cl, target) == nil && ipv6s.find(cl, target) == nil {
 			return errRelated(target)
 		}
-		b.Name = common.String(orElse(target, value(b.IpAddress)) + ":" + strconv.Itoa(value(b.Port)))
-		key := orElse(value(b.IpAddress), target) + ":" + strconv.Itoa(value(b.Port))
+		if value(b.Name) == "" {
+			b.Name = common.String(backendName(orElse(target, value(b.IpAddress)), value(b.Port)))
+		}
+		if err := checkSize("backend name", *b.Name, 1, maxLBListenerName); err != nil {
+			return err
+		}
+		key := backendName(orElse(value(b.IpAddress), target), value(b.Port))
 		if seen[key] {
 			return &APIError{
 				Status: http.StatusConflict, Code: "NotAuthorizedOrResourceAlreadyExists",
@@ -220,6 +224,10 @@ func (cl *cloud) completeNLBBackends(v *networkloadbalancer.NetworkLoadBalancer,
 			}
 		}
 		seen[key] = true
+		if named[*b.Name] {
+			return cl.rule(PartExists, "Backend", *b.Name)
+		}
+		named[*b.Name] = true
 		b.Weight = orDefault(b.Weight, 1)
 		b.IsBackup, b.IsDrain, b.IsOffline = orDefault(b.IsBackup, false), orDefault(b.IsDrain, false), orDefault(b.IsOffline, false)
 	}

@@ -106,24 +106,3 @@ func nlbAction(w *workRequest) networkloadbalancer.ActionTypeEnum {
 	}
 	return networkloadbalancer.ActionTypeUpdated
 }
-
-// nlbHealth says UNKNOWN for sets without backends and OK for the others: nothing listens behind them.
-func nlbHealth(c *call) (*answer, error) {
-	v := networkLoadBalancers.of(c.target)
-	h := networkloadbalancer.NetworkLoadBalancerHealth{
-		Status:                       networkloadbalancer.NetworkLoadBalancerHealthStatusOk,
-		WarningStateBackendSetNames:  []string{},
-		CriticalStateBackendSetNames: []string{},
-		UnknownStateBackendSetNames:  []string{},
-		TotalBackendSetCount:         common.Int(len(v.BackendSets)),
-	}
-	for _, name := range sortedKeys(v.BackendSets) {
-		if len(v.BackendSets[name].Backends) == 0 {
-			h.UnknownStateBackendSetNames = append(h.UnknownStateBackendSetNames, name)
-		}
-	}
-	if len(h.UnknownStateBackendSetNames) > 0 || len(v.BackendSets) == 0 {
-		h.Status = networkloadbalancer.NetworkLoadBalancerHealthStatusUnknown
-	}
-	return c.send(http.StatusOK, h), nil
-}

@@ -67,6 +67,10 @@ type Options struct {
 	// Behaviour holds what is not established about the real services; DefaultBehaviour when nil. It is changed by
 	// Region.SetBehaviour and Region.PatchBehaviour.
 	Behaviour *Behaviour `json:"behaviour,omitempty"`
+
+	// Balancers gives balancers a body that listens, forwards and checks backends; nil leaves them without. Package
+	// traffic has one.
+	Balancers BalancerBody `json:"-"`
 }
 
 // Harsh are options under which a client meets everything that the real service might do to it, short of errors:

@@ -107,6 +107,7 @@ type cloud struct {
 	vnicOwners    map[string]string    // VNIC to the instance or balancer that it belongs to
 	ownedVNICs    map[string][]string  // and back
 	block         blockState
+	balancers     balancerState
 }
 
 func newCloud(options Options, now time.Time) *cloud {
@@ -128,6 +129,7 @@ func newCloud(options Options, now time.Time) *cloud {
 		vnicOwners:    map[string]string{},
 		ownedVNICs:    map[string][]string{},
 		block:         newBlockState(),
+		balancers:     newBalancerState(),
 	}
 	if cl.behaviour == nil {
 		cl.behaviour = DefaultBehaviour()
