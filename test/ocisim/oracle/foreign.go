@@ -54,7 +54,7 @@ func (j *judge) foreignChanges() {
 
 // withItsWhole says whether an object came or went together with what it is a part of, which is reported.
 func (j *judge) withItsWhole(o *object) bool {
-	return slices.ContainsFunc(o.parents(), func(id string) bool {
+	return slices.ContainsFunc(j.parents(o), func(id string) bool {
 		parent := j.look(id)
 		return parent != nil && !j.own(parent).ours &&
 			(j.before[id] == nil) == (j.before[o.id] == nil) && (j.now[id] == nil) == (j.now[o.id] == nil)
@@ -88,11 +88,12 @@ func (j *judge) ourAssignment(o *object) bool {
 	return holder == nil || j.own(holder).ours
 }
 
-// expected says whether a difference was announced. No changes means that the object came or went.
+// expected says whether a difference was announced. No changes means that the object came or went. What is expected of
+// a whole is expected of its parts.
 func (j *judge) expected(o *object, changes []Change) bool {
 	return slices.ContainsFunc(j.Expected, func(e Expectation) bool {
 		switch {
-		case e.Resource != "" && e.Resource != o.id, e.Type != "" && e.Type != o.kind:
+		case e.Resource != "" && !j.partOf(o, e.Resource), e.Type != "" && e.Type != o.kind:
 			return false
 		case len(e.Fields) == 0:
 			return true
@@ -100,6 +101,17 @@ func (j *judge) expected(o *object, changes []Change) bool {
 			return false
 		}
 		return !slices.ContainsFunc(changes, func(c Change) bool { return !c.within(e.Fields) })
+	})
+}
+
+// partOf says whether an object is the one with this identifier, or a part of it.
+func (j *judge) partOf(o *object, id string) bool {
+	if o.id == id {
+		return true
+	}
+	return slices.ContainsFunc(j.parents(o), func(parent string) bool {
+		whole := j.look(parent)
+		return parent == id || whole != nil && j.partOf(whole, id)
 	})
 }
 
@@ -128,7 +140,7 @@ func (j *judge) causes(o *object) (ours, others []ocisim.Call) {
 			if version == nil {
 				continue
 			}
-			for _, parent := range version.parents() {
+			for _, parent := range j.parents(version) {
 				visit(parent)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
@@ -123,5 +124,42 @@ func TestReservedAddress(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("an address was taken from a node:\n%s", report)
+	}
+}
+
+// TestTerminatedInstance: what belongs to an instance follows it, whoever terminated it and however.
+func TestTerminatedInstance(t *testing.T) {
+	terminate := func(l *lab, who string) {
+		l.call(who, http.MethodDelete, "/20160918/instances/"+l.instance, nil)
+	}
+	for name, tc := range map[string]struct {
+		act  func(*lab)
+		wait time.Duration
+		mine bool
+	}{
+		"by others, just now":    {func(l *lab) { terminate(l, terraform) }, 2 * time.Minute, false},
+		"by others, long ago":    {func(l *lab) { terminate(l, terraform) }, 2 * time.Hour, false},
+		"by us, just now":        {func(l *lab) { terminate(l, me) }, 2 * time.Minute, true},
+		"by us, long ago":        {func(l *lab) { terminate(l, me) }, 2 * time.Hour, true},
+		"past the API, just now": {func(l *lab) { _ = l.region.Foreign().TerminateInstance(l.instance) }, 2 * time.Minute, true},
+		"past the API, long ago": {func(l *lab) { _ = l.region.Foreign().TerminateInstance(l.instance) }, 2 * time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			tc.act(l)
+			l.region.Advance(tc.wait)
+			if !tc.mine {
+				l.clean(nil)
+				return
+			}
+			found := false
+			for _, f := range l.ask(nil).Of(oracle.Foreign) {
+				found = found || f.Resource == l.instance
+			}
+			if !found {
+				t.Errorf("the instance is gone, and nobody sees it:\n%s", l.ask(nil))
+			}
+			l.clean(func(q *oracle.Question) { q.Expected = []oracle.Expectation{{Resource: l.instance}} })
+		})
 	}
 }

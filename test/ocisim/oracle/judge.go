@@ -16,6 +16,7 @@ type judge struct {
 	writes      map[string][]*ocisim.Call // writing calls that may have been applied, by what they were about or created
 	createdBy   map[string]*ocisim.Call
 	owners      map[string]bool
+	holders     map[string][]string  // VNICs to the instances that they are or were attached to
 	known       map[string]ownership // of objects that were looked at
 	report      *Report
 }
@@ -28,7 +29,8 @@ func Judge(e Evidence, q Question) (*Report, error) {
 	}
 	j := &judge{
 		Question: q, now: now, calls: e.Calls, writes: map[string][]*ocisim.Call{}, createdBy: map[string]*ocisim.Call{},
-		owners: map[string]bool{}, known: map[string]ownership{}, report: &Report{Objects: len(now), Calls: len(e.Calls)},
+		owners: map[string]bool{}, holders: map[string][]string{}, known: map[string]ownership{},
+		report: &Report{Objects: len(now), Calls: len(e.Calls)},
 	}
 	if q.Before != nil {
 		if j.before, err = decodeWorld(q.Before); err != nil {
@@ -38,6 +40,7 @@ func Judge(e Evidence, q Question) (*Report, error) {
 	for _, owner := range q.Us.Owners {
 		j.owners[owner] = true
 	}
+	j.indexHolders()
 	j.indexCalls()
 	j.checkEvidence(e.Counters)
 	j.orphans()
@@ -49,6 +52,20 @@ func Judge(e Evidence, q Question) (*Report, error) {
 	j.secrets()
 	return j.report, nil
 }
+
+// indexHolders notes which instances have which VNICs.
+func (j *judge) indexHolders() {
+	for _, w := range []world{j.before, j.now} {
+		for _, o := range w.sorted() {
+			if vnic := o.text("vnicId"); o.kind == "VNIC attachment" && vnic != "" {
+				j.holders[vnic] = append(j.holders[vnic], o.text("instanceId"))
+			}
+		}
+	}
+}
+
+// parents returns the identifiers of what an object is a part of.
+func (j *judge) parents(o *object) []string { return append(o.parents(), j.holders[o.id]...) }
 
 // indexCalls sorts the writes by the objects that they were about.
 func (j *judge) indexCalls() {

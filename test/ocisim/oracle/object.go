@@ -127,7 +127,7 @@ var parentFields = map[string][]string{
 // serviceVNIC begins the display name of a VNIC that a service made for a resource; the rest is the resource's OCID.
 const serviceVNIC = "VNIC of "
 
-// parents returns the identifiers of what the object is a part of.
+// parents returns the identifiers of what the object is a part of, as far as the object itself says.
 func (o *object) parents() []string {
 	var ids []string
 	for _, field := range parentFields[o.kind] {

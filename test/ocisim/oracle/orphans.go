@@ -62,7 +62,7 @@ func also(why string) string {
 func (j *judge) history(o *object) []ocisim.Call {
 	calls := j.writes[o.id]
 	if len(calls) == 0 {
-		for _, id := range o.parents() {
+		for _, id := range j.parents(o) {
 			if calls = j.writes[id]; len(calls) > 0 {
 				break
 			}

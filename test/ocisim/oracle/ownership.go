@@ -115,7 +115,7 @@ const minNamedOwner = 16
 // asPart decides by what the object is a part of: it is ours when one of those is ours or when we made it, and needs
 // all of them.
 func (j *judge) asPart(o *object) (ownership, bool) {
-	ids := o.parents()
+	ids := j.parents(o)
 	if len(ids) == 0 {
 		return ownership{}, false
 	}

@@ -77,7 +77,7 @@ type Secret struct {
 
 // Expectation is a change of something foreign that was made on purpose, past the API, and is nobody's fault.
 type Expectation struct {
-	Resource string   // OCID; empty means all of a type
+	Resource string   // OCID, with the parts of the object; empty means all of a type
 	Type     string   // "instance", "network security group": the kinds of a snapshot; empty means any
 	Fields   []string // with whatever is below them; none means every field, and that it came or went
 }
