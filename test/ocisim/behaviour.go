@@ -41,12 +41,15 @@ type Behaviour struct {
 	// DeletedBalancerVisible is how long a deleted load balancer still answers GET and lists, as DELETED. Users'
 	// logs show a 404 at once.
 	DeletedBalancerVisible time.Duration
-	// DeletedFileStorageVisible is how long a deleted file system, mount target, export set, export or snapshot still
+	// DeletedFileStorageVisible is how long a deleted file system (Lustre too), mount target, export set, export or snapshot still
 	// answers GET and lists, as DELETED. That they stay visible is documented by the state itself, the time is not.
 	DeletedFileStorageVisible time.Duration
 	// BalancerLimits are numbers of parts of a load balancer: "hostnames", "pathRouteSets", "pathRoutes" of a set,
 	// "routingPolicies", "routingRules" of a policy, "sslCipherSuites", "certificates", "ruleSets", "rules" of a set.
 	BalancerLimits map[string]int
+	// LustreMinCapacity is the capacity, in GB, that a Lustre file system has at least: existing drivers ask for it
+	// where nobody names one. LustreCapacityStep is that of an increase: the API's documentation says 5 TB.
+	LustreMinCapacity, LustreCapacityStep int
 	// MaxFreeformTags, MaxDefinedTags and MaxTagBytes bound the tags of one resource.
 	MaxFreeformTags, MaxDefinedTags, MaxTagBytes int
 
@@ -128,9 +131,11 @@ func DefaultBehaviour() *Behaviour {
 		MaxTagBytes:          5 * 1024,
 
 		DeletedFileStorageVisible: time.Hour,
+		LustreMinCapacity:         31200,
+		LustreCapacityStep:        5000,
 	}
 	setBlockDefaults(b)
-	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings(), blockRulings()} {
+	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings(), blockRulings(), lustreRulings()} {
 		maps.Copy(b.Rulings, rulings)
 	}
 	return b

@@ -18,6 +18,7 @@ type answer struct {
 	workRequest string
 	nextPage    string
 	retryAfter  time.Duration // on the answers of work requests
+	location    string        // path of a new resource
 }
 
 // show answers 200 with a resource and its etag.
@@ -105,6 +106,8 @@ func (c *call) outcome(a *answer, err error) *outcome {
 	setIf(out.header, "Etag", a.etag)
 	setIf(out.header, "Opc-Work-Request-Id", a.workRequest)
 	setIf(out.header, "Opc-Next-Page", a.nextPage)
+	setIf(out.header, "Location", a.location)
+	setIf(out.header, "Content-Location", a.location)
 	if a.retryAfter > 0 {
 		out.header.Set("Retry-After", seconds(a.retryAfter))
 	}

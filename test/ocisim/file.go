@@ -64,7 +64,7 @@ const (
 	MountTargetHasExports     Situation = "delete of a mount target whose export set has exports"
 	MountTargetSubnetTooSmall Situation = "mount target in a subnet with fewer than three free addresses"
 	MountTargetDomain         Situation = "mount target in another availability domain than its subnet"
-	MountTargetGroups         Situation = "mount target in security groups of another VCN"
+	FileStorageGroups         Situation = "mount target or Lustre file system in security groups of another VCN"
 	HostnameInUse             Situation = "host name label that is taken in the subnet"
 	ExportInAnotherDomain     Situation = "export of a file system through a mount target of another availability domain"
 	ExportPathInUse           Situation = "export whose path contains or is contained in that of another one"
@@ -109,7 +109,7 @@ func fileRulings() map[Situation]Ruling {
 			Reason: "the number is documented, the code is that of an exhausted subnet elsewhere",
 		},
 		MountTargetDomain: invalid("The subnet %s is not in the availability domain %s.", "validation of a parameter"),
-		MountTargetGroups: invalid("The network security group %s is not in the VCN of the subnet.", "validation of a parameter"),
+		FileStorageGroups: invalid("The network security group %s is not in the VCN of the subnet.", "validation of a parameter"),
 		HostnameInUse: conflict("The hostname label %s is already in use in subnet %s.",
 			"labels are documented as unique, the code is not"),
 		ExportInAnotherDomain: invalid("The file system %s and the export set %s must be in the same availability domain.",

@@ -104,7 +104,7 @@ func (c *call) newMountTarget(d *filestorage.CreateMountTargetDetails) (*filesto
 			return nil, err
 		}
 	}
-	if err := c.mountTargetGroups(d.NsgIds, value(subnet.VcnId)); err != nil {
+	if err := c.fileGroups(d.NsgIds, value(subnet.VcnId)); err != nil {
 		return nil, err
 	}
 	if ldap := d.LdapIdmap; ldap != nil {
@@ -162,8 +162,8 @@ func overlay[T any](c *call, old *T, details any) *T {
 	return fresh
 }
 
-// mountTargetGroups checks the security groups that a mount target is to be in.
-func (c *call) mountTargetGroups(ids []string, vcn string) error {
+// fileGroups checks the security groups that a mount target or a Lustre file system is to be in.
+func (c *call) fileGroups(ids []string, vcn string) error {
 	if len(ids) > maxGroupsPerVNIC {
 		return errInvalid("At most %d network security groups are allowed, not %d.", maxGroupsPerVNIC, len(ids))
 	}
@@ -173,7 +173,7 @@ func (c *call) mountTargetGroups(ids []string, vcn string) error {
 			return err
 		}
 		if value(group.VcnId) != vcn {
-			if err := c.rule(MountTargetGroups, id); err != nil {
+			if err := c.rule(FileStorageGroups, id); err != nil {
 				return err
 			}
 		}
@@ -224,7 +224,7 @@ func updateMountTarget(c *call) (*answer, error) {
 		}
 	}
 	if subnet := subnets.find(c.cloud, value(v.SubnetId)); subnet != nil {
-		if err := c.mountTargetGroups(d.NsgIds, value(subnet.VcnId)); err != nil {
+		if err := c.fileGroups(d.NsgIds, value(subnet.VcnId)); err != nil {
 			return nil, err
 		}
 	}

@@ -174,7 +174,7 @@ func (c *call) order() (order, error) {
 	var o order
 	switch by := strings.ToUpper(c.query.Get("sortBy")); by {
 	case "":
-	case "TIMECREATED", "TIME_CREATED":
+	case "TIMECREATED", "TIME_CREATED", "TIMEACCEPTED":
 		o.down = true // the documented default of this key
 	case "DISPLAYNAME", "DISPLAY_NAME", "NAME", "PATH":
 		o.byName = true

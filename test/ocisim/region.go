@@ -196,5 +196,6 @@ func services() []service {
 		fileStorageService(),
 		blockStorageService(),
 		coreWorkService(),
+		lustreService(),
 	}
 }

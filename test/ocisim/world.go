@@ -23,6 +23,7 @@ type World struct {
 	Volumes              []Volume              `json:"volumes,omitempty"`
 	VolumeBackups        []VolumeBackup        `json:"volumeBackups,omitempty"`
 	VolumeAttachments    []VolumeAttachment    `json:"volumeAttachments,omitempty"`
+	LustreFileSystems    []LustreFileSystem    `json:"lustreFileSystems,omitempty"`
 }
 
 // Tags are the tags of a seeded resource.
@@ -170,6 +171,7 @@ func (r *Region) Seed(w World) error {
 		each(w.Volumes, s.volumes),
 		each(w.VolumeBackups, s.volumeBackup),
 		each(w.VolumeAttachments, s.volumeAttachment),
+		each(w.LustreFileSystems, s.lustreFileSystem),
 	)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	"github.com/oracle/oci-go-sdk/v65/lustrefilestorage"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/workrequests"
 
@@ -37,6 +38,7 @@ func documented() []serviceDoc {
 		{ocisim.ServiceLoadBalancer, "Load balancer", loadbalancer.LoadBalancerClient{}},
 		{ocisim.ServiceNetworkLoadBalancer, "Network load balancer", networkloadbalancer.NetworkLoadBalancerClient{}},
 		{ocisim.ServiceFileStorage, "File storage", filestorage.FileStorageClient{}},
+		{ocisim.ServiceLustre, "File storage with Lustre", lustrefilestorage.LustreFileStorageClient{}},
 	}
 }
 
