@@ -135,7 +135,7 @@ func DefaultBehaviour() *Behaviour {
 		LustreCapacityStep:        5000,
 	}
 	setBlockDefaults(b)
-	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings(), blockRulings(), lustreRulings()} {
+	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings(), blockRulings(), lustreRulings(), monitoringRulings()} {
 		maps.Copy(b.Rulings, rulings)
 	}
 	return b

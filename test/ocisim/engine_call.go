@@ -29,6 +29,7 @@ type call struct {
 	params    []string
 	query     url.Values
 	header    http.Header
+	host      string // that the call was made to
 	body      []byte
 	target    *resource // resolved from the first path parameter, nil where the operation has no Target
 
@@ -65,7 +66,7 @@ func (r *Region) serve(ctx context.Context, req *request) (*outcome, error) {
 		Time: began, Method: req.Method, Path: req.path, Query: req.query.Encode(),
 		RetryToken: req.Header.Get("Opc-Retry-Token"), IfMatch: req.Header.Get("If-Match"),
 	}
-	c := &call{query: req.query, header: req.Header, body: req.Body, record: record}
+	c := &call{query: req.query, header: req.Header, host: req.Host, body: req.Body, record: record}
 	principal, authErr := r.identify(req.SignedRequest)
 	c.principal = principal
 	record.Principal = principal.ID

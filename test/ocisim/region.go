@@ -103,6 +103,7 @@ type cloud struct {
 	pools         map[string]*addressPool // by subnet and family
 	publicPool    *addressPool
 	removers      map[*kindInfo]func(*cloud, string)
+	metrics       []Metric
 	provisioning  map[*kindInfo]string // file storage: what is being created or moved
 	vnicOwners    map[string]string    // VNIC to the instance or balancer that it belongs to
 	ownedVNICs    map[string][]string  // and back
@@ -197,5 +198,9 @@ func services() []service {
 		blockStorageService(),
 		coreWorkService(),
 		lustreService(),
+		monitoringService(),
+		limitsService(),
+		certificatesManagementService(),
+		certificatesService(),
 	}
 }

@@ -24,6 +24,8 @@ type World struct {
 	VolumeBackups        []VolumeBackup        `json:"volumeBackups,omitempty"`
 	VolumeAttachments    []VolumeAttachment    `json:"volumeAttachments,omitempty"`
 	LustreFileSystems    []LustreFileSystem    `json:"lustreFileSystems,omitempty"`
+	Certificates         []Certificate         `json:"certificates,omitempty"`
+	CABundles            []CABundle            `json:"caBundles,omitempty"`
 }
 
 // Tags are the tags of a seeded resource.
@@ -172,6 +174,8 @@ func (r *Region) Seed(w World) error {
 		each(w.VolumeBackups, s.volumeBackup),
 		each(w.VolumeAttachments, s.volumeAttachment),
 		each(w.LustreFileSystems, s.lustreFileSystem),
+		each(w.Certificates, s.certificate),
+		each(w.CABundles, s.caBundle),
 	)
 }
 

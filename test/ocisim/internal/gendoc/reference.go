@@ -10,11 +10,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/oracle/oci-go-sdk/v65/certificates"
+	"github.com/oracle/oci-go-sdk/v65/certificatesmanagement"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
+	"github.com/oracle/oci-go-sdk/v65/limits"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/lustrefilestorage"
+	"github.com/oracle/oci-go-sdk/v65/monitoring"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/workrequests"
 
@@ -39,6 +43,10 @@ func documented() []serviceDoc {
 		{ocisim.ServiceNetworkLoadBalancer, "Network load balancer", networkloadbalancer.NetworkLoadBalancerClient{}},
 		{ocisim.ServiceFileStorage, "File storage", filestorage.FileStorageClient{}},
 		{ocisim.ServiceLustre, "File storage with Lustre", lustrefilestorage.LustreFileStorageClient{}},
+		{ocisim.ServiceCertificatesManagement, "Certificates: management", certificatesmanagement.CertificatesManagementClient{}},
+		{ocisim.ServiceCertificates, "Certificates: retrieval", certificates.CertificatesClient{}},
+		{ocisim.ServiceMonitoring, "Monitoring", monitoring.MonitoringClient{}},
+		{ocisim.ServiceLimits, "Limits", limits.LimitsClient{}},
 	}
 }
 
