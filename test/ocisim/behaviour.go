@@ -33,6 +33,13 @@ type Behaviour struct {
 	// MaxSecurityListRules is the number of rules per direction of a security list: 200 is the known default of
 	// the service limit.
 	MaxSecurityListRules int
+	// MaxRouteRules is the number of rules of a route table: 200 static ones by the published service limits, from
+	// memory.
+	MaxRouteRules int
+	// MaxAddressesPerVNIC is the number of private IPs, and of IPv6 addresses, of a VNIC, the primary one and blocks
+	// included: 32 is what pod networking of OKE counts on (31 pods and the VNIC itself). Whether a block counts as one is not
+	// established.
+	MaxAddressesPerVNIC int
 	// MaxGroupRules is the number of rules of a network security group: 120 by third-party accounts.
 	MaxGroupRules int
 	// ServiceLimits holds limits by name, for example "lb-100mbps-count": 0. A limit without an entry is unlimited:
@@ -126,6 +133,8 @@ func DefaultBehaviour() *Behaviour {
 		WorkRequestLife:      24 * time.Hour,
 		MaxSecurityListRules: 200,
 		MaxGroupRules:        120,
+		MaxRouteRules:        200,
+		MaxAddressesPerVNIC:  32,
 		MaxFreeformTags:      10,
 		MaxDefinedTags:       64,
 		MaxTagBytes:          5 * 1024,
@@ -135,7 +144,16 @@ func DefaultBehaviour() *Behaviour {
 		LustreCapacityStep:        5000,
 	}
 	setBlockDefaults(b)
-	for _, rulings := range []map[Situation]Ruling{networkRulings(), balancerRulings(), fileRulings(), blockRulings(), lustreRulings(), monitoringRulings()} {
+	for _, rulings := range []map[Situation]Ruling{
+		networkRulings(),
+		balancerRulings(),
+		fileRulings(),
+		blockRulings(),
+		lustreRulings(),
+		monitoringRulings(),
+		lifeRulings(),
+		launchRulings(),
+	} {
 		maps.Copy(b.Rulings, rulings)
 	}
 	return b

@@ -98,10 +98,8 @@ func (cl *cloud) setAttachmentStates(instanceID string, state core.VnicAttachmen
 
 // forgetInstance removes an instance as if it had never been, with its attachments and whatever VNICs are left.
 func (cl *cloud) forgetInstance(id string) {
+	cl.releaseServiceVNICs(id)
 	for v := range vnicAttachments.under(cl, id) {
-		if vnic := vnics.find(cl, value(v.VnicId)); vnic != nil {
-			cl.releaseVNIC(value(vnic.Id))
-		}
 		vnicAttachments.remove(cl, value(v.Id))
 	}
 	for a := range cl.openAttachments(id) {
@@ -115,9 +113,8 @@ func (cl *cloud) forgetInstance(id string) {
 	instances.remove(cl, id)
 }
 
-// releaseInstanceVNICs lets the VNICs of a terminated instance go after they have lingered.
+// releaseInstanceVNICs lets the VNICs of a terminated instance go after they have lingered, those included whose
+// attachment has not come to an end.
 func (cl *cloud) releaseInstanceVNICs(id string) {
-	for v := range vnicAttachments.under(cl, id) {
-		cl.releaseVNIC(value(v.VnicId))
-	}
+	cl.releaseServiceVNICs(id)
 }

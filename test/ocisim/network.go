@@ -45,14 +45,14 @@ func virtualNetworkService() service {
 		networkList("ListSubnets", "/subnets", listQuery, subnets.kindInfo),
 		networkGet("GetVnic", "/vnics/{vnicId}", vnics.kindInfo),
 	}
+	durations := lifeDurations()
+	durations["publicip.create"] = Range{Min: 500 * time.Millisecond, Max: 2 * time.Second}
+	durations["publicip.assign"] = Range{Min: time.Second, Max: 5 * time.Second}
+	durations["publicip.delete"] = Range{Min: 500 * time.Millisecond, Max: 2 * time.Second}
 	return service{
-		operations: slices.Concat(operations, addressOperations(), publicIPOperations(),
-			securityListOperations(), securityGroupOperations(), groupRuleOperations()),
-		durations: map[string]Range{
-			"publicip.create": {Min: 500 * time.Millisecond, Max: 2 * time.Second},
-			"publicip.assign": {Min: time.Second, Max: 5 * time.Second},
-			"publicip.delete": {Min: 500 * time.Millisecond, Max: 2 * time.Second},
-		},
+		operations: slices.Concat(operations, vcnOperations(), subnetOperations(), vnicOperations(), addressOperations(), publicIPOperations(),
+			routeTableOperations(), gatewayOperations(), securityListOperations(), securityGroupOperations(), groupRuleOperations()),
+		durations: durations,
 		removers: map[*kindInfo]func(*cloud, string){
 			securityGroups.kindInfo: (*cloud).removeSecurityGroup,
 			vnics.kindInfo:          (*cloud).removeVNIC,

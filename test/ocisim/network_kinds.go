@@ -8,7 +8,7 @@ import (
 )
 
 var vcns = newKind(kindInfo{
-	ocidType: "vcn", label: "VCN", policy: "vcns",
+	ocidType: "vcn", label: "VCN", policy: "vcns", eventual: true,
 }, func(v *core.Vcn) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName), state: string(v.LifecycleState),
@@ -16,23 +16,23 @@ var vcns = newKind(kindInfo{
 })
 
 var subnets = newKind(kindInfo{
-	ocidType: "subnet", label: "subnet", policy: "subnets", keep: []string{"cidrBlock", "prohibitPublicIpOnVnic"},
+	ocidType: "subnet", label: "subnet", policy: "subnets", eventual: true, keep: []string{"cidrBlock", "prohibitPublicIpOnVnic"},
 }, func(v *core.Subnet) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
 		state: string(v.LifecycleState), domain: value(v.AvailabilityDomain),
-		keys: append([]string{value(v.VcnId)}, v.SecurityListIds...),
+		keys: append([]string{value(v.VcnId), usesRoutes(v.RouteTableId)}, v.SecurityListIds...),
 	}
 })
 
-// vnics are listed by subnet and by the security groups that they are in.
+// vnics are listed by subnet, by the security groups that they are in, and by a route table of their own.
 var vnics = newKind(kindInfo{
 	ocidType: "vnic", label: "VNIC", policy: "vnics", eventual: true, keep: []string{"subnetId", "isPrimary", "privateIp"},
 }, func(v *core.Vnic) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
 		state: string(v.LifecycleState), domain: value(v.AvailabilityDomain),
-		keys: append([]string{value(v.SubnetId)}, v.NsgIds...),
+		keys: append([]string{value(v.SubnetId), usesRoutes(v.RouteTableId)}, v.NsgIds...),
 	}
 })
 
@@ -42,7 +42,7 @@ var privateIPs = newKind(kindInfo{
 }, func(v *core.PrivateIp) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
-		domain: value(v.AvailabilityDomain), keys: []string{value(v.VnicId), value(v.SubnetId), addressKey(value(v.IpAddress))},
+		domain: value(v.AvailabilityDomain), keys: []string{value(v.VnicId), value(v.SubnetId), addressKey(value(v.IpAddress)), usesRoutes(v.RouteTableId)},
 	}
 })
 
@@ -52,7 +52,7 @@ var ipv6s = newKind(kindInfo{
 }, func(v *core.Ipv6) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),
-		state: string(v.LifecycleState), keys: []string{value(v.VnicId), value(v.SubnetId), addressKey(value(v.IpAddress))},
+		state: string(v.LifecycleState), keys: []string{value(v.VnicId), value(v.SubnetId), addressKey(value(v.IpAddress)), usesRoutes(v.RouteTableId)},
 	}
 })
 
@@ -72,7 +72,7 @@ var publicIPs = newKind(kindInfo{
 })
 
 var securityLists = newKind(kindInfo{
-	ocidType: "securitylist", label: "security list", policy: "security-lists",
+	ocidType: "securitylist", label: "security list", policy: "security-lists", eventual: true,
 }, func(v *core.SecurityList) facets {
 	return facets{
 		id: value(v.Id), compartment: value(v.CompartmentId), name: value(v.DisplayName),

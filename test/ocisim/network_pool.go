@@ -18,7 +18,8 @@ type addressPool struct {
 	prefix netip.Prefix
 	next   netip.Addr
 	used   map[netip.Addr]bool
-	free   int // remaining; meaningless for IPv6, which is never full
+	blocks []netip.Prefix // taken as a whole
+	free   int            // remaining; meaningless for IPv6, which is never full
 }
 
 // reservedHead and reservedTail are the addresses of a subnet that OCI keeps: network, router and broadcast.
@@ -58,7 +59,14 @@ func (p *addressPool) take() (netip.Addr, bool) {
 	if p.free <= 0 {
 		return netip.Addr{}, false
 	}
-	for p.used[p.next] || !p.assignable(p.next) {
+	for {
+		block, blocked := p.blockOf(p.next)
+		if !blocked && !p.used[p.next] && p.assignable(p.next) {
+			break
+		}
+		if blocked {
+			p.next = lastOf(block)
+		}
 		p.next = p.next.Next()
 		if !p.assignable(p.next) {
 			p.next = p.first()
@@ -72,7 +80,7 @@ func (p *addressPool) take() (netip.Addr, bool) {
 
 // claim marks an address as used; false if it was.
 func (p *addressPool) claim(a netip.Addr) bool {
-	if p.used[a] {
+	if _, blocked := p.blockOf(a); blocked || p.used[a] {
 		return false
 	}
 	p.used[a] = true

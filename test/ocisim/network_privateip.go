@@ -6,6 +6,7 @@ package ocisim
 import (
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -22,12 +23,17 @@ func addressOperations() []Operation {
 	}
 	create := func(name, path string, kind *kindInfo, handle func(*call) (*answer, error)) Operation {
 		o := networkOperation(name, http.MethodPost, path, "", Use, handle)
-		o.Resource, o.RetryToken = kind.policy, true
+		o.Resource, o.RetryToken, o.Partial = kind.policy, true, "addresses and blocks of a VNIC, no reserved ones"
 		return o
 	}
 	remove := func(name, path string, kind *kindInfo, handle func(*call) (*answer, error)) Operation {
 		o := networkOperation(name, http.MethodDelete, path, "", Use, handle)
 		o.Target, o.IfMatch = kind, true
+		return o
+	}
+	update := func(name, path string, kind *kindInfo, handle func(*call) (*answer, error)) Operation {
+		o := networkOperation(name, http.MethodPut, path, "", Use, handle)
+		o.Target, o.IfMatch, o.Partial = kind, true, "no reserved addresses"
 		return o
 	}
 	return []Operation{
@@ -36,12 +42,14 @@ func addressOperations() []Operation {
 			return value(privateIPs.of(res).IpAddress)
 		}),
 		create("CreatePrivateIp", "/privateIps", privateIPs.kindInfo, createPrivateIP),
+		update("UpdatePrivateIp", "/privateIps/{privateIpId}", privateIPs.kindInfo, updatePrivateIP),
 		remove("DeletePrivateIp", "/privateIps/{privateIpId}", privateIPs.kindInfo, deletePrivateIP),
 		networkGet("GetIpv6", "/ipv6/{ipv6Id}", ipv6s.kindInfo),
 		list("ListIpv6s", "/ipv6", ipv6s.kindInfo, func(res *resource) string {
 			return value(ipv6s.of(res).IpAddress)
 		}),
 		create("CreateIpv6", "/ipv6", ipv6s.kindInfo, createIPv6),
+		update("UpdateIpv6", "/ipv6/{ipv6Id}", ipv6s.kindInfo, updateIPv6),
 		remove("DeleteIpv6", "/ipv6/{ipv6Id}", ipv6s.kindInfo, deleteIPv6),
 	}
 }
@@ -94,18 +102,65 @@ func createPrivateIP(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	address, err := c.takeAddress(subnet, value(details.IpAddress), false)
+	if err := c.checkAddressCount(privateIPs.kindInfo, vnic); err != nil {
+		return nil, err
+	}
+	if err := c.checkHostname(details.HostnameLabel, subnet, ""); err != nil {
+		return nil, err
+	}
+	table, err := c.routeTable(details.RouteTableId, vcns.find(c.cloud, value(subnet.VcnId)), nil)
+	if err != nil {
+		return nil, err
+	}
+	address, bits, err := c.takeAddresses(subnet, value(details.IpAddress), details.CidrPrefixLength, false)
 	if err != nil {
 		return nil, err
 	}
 	ip := c.addPrivateIP(vnic, address, false, value(details.HostnameLabel))
 	privateIPs.update(c.cloud, *ip.Id, func(ip *core.PrivateIp) {
-		if details.DisplayName != nil {
-			ip.DisplayName = details.DisplayName
-		}
+		replace(&ip.DisplayName, details.DisplayName)
+		ip.CidrPrefixLength, ip.RouteTableId = bits, table
 		setTags(&ip.FreeformTags, &ip.DefinedTags, details.FreeformTags, details.DefinedTags)
 	})
 	return c.created(privateIPs.lookup(c.cloud, *ip.Id)), nil
+}
+
+// takeAddresses gives out an address of a subnet, or with a prefix length a block of them. A block of one address is
+// none.
+func (cl *cloud) takeAddresses(subnet *core.Subnet, wanted string, bits *int, v6 bool) (string, *int, error) {
+	if bits == nil || *bits == 32 && !v6 || *bits == 128 && v6 {
+		address, err := cl.takeAddress(subnet, wanted, v6)
+		return address, nil, err
+	}
+	address, err := cl.takeBlock(subnet, wanted, *bits, v6)
+	return address, bits, err
+}
+
+// checkAddressCount refuses one address more than a VNIC may have. A block counts as one.
+func (c *call) checkAddressCount(kind *kindInfo, vnic *core.Vnic) error {
+	n := len(c.store.under(kind, value(vnic.Id)))
+	if n < c.behaviour.MaxAddressesPerVNIC {
+		return nil
+	}
+	return c.rule(TooManyAddresses, value(vnic.Id), n, c.behaviour.MaxAddressesPerVNIC)
+}
+
+// checkHostname refuses a host name label that is none, or that another address of the subnet has. except is the VNIC
+// or private IP that asks.
+func (c *call) checkHostname(label *string, subnet *core.Subnet, except string) error {
+	if value(label) == "" {
+		return nil
+	}
+	if err := checkPattern("hostnameLabel", *label, hostnameLabel); err != nil {
+		return err
+	}
+	for ip := range privateIPs.under(c.cloud, value(subnet.Id)) {
+		own := value(ip.Id) == except || value(ip.VnicId) == except && value(ip.IsPrimary)
+		if strings.EqualFold(value(ip.HostnameLabel), *label) && !own {
+			return c.rule(HostnameInUse, *label, value(subnet.Id))
+		}
+	}
+	return nil
 }
 
 // setTags replaces the tags that a request gives.
@@ -131,7 +186,7 @@ func deletePrivateIP(c *call) (*answer, error) {
 	for public := range publicIPs.under(c.cloud, c.target.id) {
 		c.unassignPublicIP(value(public.Id))
 	}
-	c.giveBack(value(ip.SubnetId), value(ip.IpAddress))
+	c.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
 	privateIPs.remove(c.cloud, c.target.id)
 	return none(http.StatusNoContent), nil
 }
@@ -148,14 +203,28 @@ func createIPv6(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ip, err := c.addIPv6(vnic, value(details.IpAddress))
+	subnet, err := subnets.related(c, value(vnic.SubnetId))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkAddressCount(ipv6s.kindInfo, vnic); err != nil {
+		return nil, err
+	}
+	if prefix := value(details.Ipv6SubnetCidr); prefix != "" && prefix != value(subnet.Ipv6CidrBlock) {
+		return nil, errInvalid("The IPv6 prefix %s is not one of subnet %s.", prefix, value(subnet.Id))
+	}
+	table, err := c.routeTable(details.RouteTableId, vcns.find(c.cloud, value(subnet.VcnId)), nil)
+	if err != nil {
+		return nil, err
+	}
+	ip, err := c.addIPv6Block(vnic, value(details.IpAddress), details.CidrPrefixLength)
 	if err != nil {
 		return nil, err
 	}
 	ipv6s.update(c.cloud, *ip.Id, func(ip *core.Ipv6) {
-		if details.DisplayName != nil {
-			ip.DisplayName = details.DisplayName
-		}
+		replace(&ip.DisplayName, details.DisplayName)
+		replace(&ip.Hostname, details.Hostname)
+		ip.RouteTableId = table
 		setTags(&ip.FreeformTags, &ip.DefinedTags, details.FreeformTags, details.DefinedTags)
 	})
 	return c.created(ipv6s.lookup(c.cloud, *ip.Id)), nil
@@ -163,13 +232,17 @@ func createIPv6(c *call) (*answer, error) {
 
 func deleteIPv6(c *call) (*answer, error) {
 	ip := ipv6s.of(c.target)
-	address := value(ip.IpAddress)
-	c.giveBack(value(ip.SubnetId), address)
-	vnics.update(c.cloud, value(ip.VnicId), func(v *core.Vnic) {
-		v.Ipv6Addresses = slices.DeleteFunc(v.Ipv6Addresses, func(a string) bool { return a == address })
-	})
+	c.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
+	c.hideIPv6(value(ip.VnicId), value(ip.IpAddress))
 	ipv6s.remove(c.cloud, c.target.id)
 	return none(http.StatusNoContent), nil
+}
+
+// hideIPv6 takes an address from those that a VNIC shows.
+func (cl *cloud) hideIPv6(vnic, address string) {
+	vnics.update(cl, vnic, func(v *core.Vnic) {
+		v.Ipv6Addresses = slices.DeleteFunc(v.Ipv6Addresses, func(a string) bool { return a == address })
+	})
 }
 
 // publicAddressOf shows a public address on the VNIC whose primary private address has it.

@@ -11,14 +11,62 @@ import (
 )
 
 func securityListOperations() []Operation {
+	create := networkOperation("CreateSecurityList", http.MethodPost, "/securityLists", "", Manage, createSecurityList)
+	create.Resource, create.RetryToken = securityLists.policy, true
+	remove := networkOperation("DeleteSecurityList", http.MethodDelete, "/securityLists/{securityListId}", "", Manage, deleteSecurityList)
+	remove.Target, remove.IfMatch = securityLists.kindInfo, true
 	update := networkOperation("UpdateSecurityList", http.MethodPut, "/securityLists/{securityListId}", "", Manage, updateSecurityList)
 	update.Target, update.IfMatch = securityLists.kindInfo, true
 	return []Operation{
 		networkGet("GetSecurityList", "/securityLists/{securityListId}", securityLists.kindInfo),
 		networkList("ListSecurityLists", "/securityLists",
 			"compartmentId*,limit,page,vcnId,displayName,sortBy,sortOrder,lifecycleState", securityLists.kindInfo),
-		update,
+		create, update, remove,
 	}
+}
+
+func createSecurityList(c *call) (*answer, error) {
+	details, err := decode[core.CreateSecurityListDetails](c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.createIn(value(details.CompartmentId)); err != nil {
+		return nil, err
+	}
+	vcn, err := vcns.related(c, value(details.VcnId))
+	if err != nil {
+		return nil, err
+	}
+	id := c.newOCID(securityLists.ocidType)
+	err = firstOf(checkName(details.DisplayName), c.checkIngress(id, details.IngressSecurityRules), c.checkEgress(id, details.EgressSecurityRules))
+	if err != nil {
+		return nil, err
+	}
+	v := &core.SecurityList{
+		Id: common.String(id), CompartmentId: details.CompartmentId, VcnId: vcn.Id,
+		DisplayName:    common.String(orElse(value(details.DisplayName), "securitylist"+c.nameSuffix())),
+		LifecycleState: core.SecurityListLifecycleStateProvisioning, TimeCreated: c.sdkTime(),
+		IngressSecurityRules: completeIngress(details.IngressSecurityRules), EgressSecurityRules: completeEgress(details.EgressSecurityRules),
+		FreeformTags: map[string]string{}, DefinedTags: map[string]map[string]interface{}{},
+	}
+	setTags(&v.FreeformTags, &v.DefinedTags, details.FreeformTags, details.DefinedTags)
+	res := securityLists.insert(c.cloud, v)
+	provision(c, securityLists, id, "securitylist.create")
+	return c.created(res), nil
+}
+
+// deleteSecurityList refuses to delete the default of a VCN, and what a subnet uses.
+func deleteSecurityList(c *call) (*answer, error) {
+	vcn := vcns.find(c.cloud, value(securityLists.of(c.target).VcnId))
+	if vcn != nil && value(vcn.DefaultSecurityListId) == c.target.id {
+		if err := c.rule(DefaultResourceDelete, "security list", c.target.id, value(vcn.Id)); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.unused(subnets.kindInfo, c.target.id); err != nil {
+		return nil, err
+	}
+	return terminate(c, securityLists, "securitylist.delete", nil)
 }
 
 // updateSecurityList replaces each list of rules that the request carries as a whole; that is why clients must send
@@ -28,10 +76,10 @@ func updateSecurityList(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkIngress(details.IngressSecurityRules); err != nil {
+	if err := firstOf(c.available(), c.checkIngress(c.target.id, details.IngressSecurityRules)); err != nil {
 		return nil, err
 	}
-	if err := c.checkEgress(details.EgressSecurityRules); err != nil {
+	if err := c.checkEgress(c.target.id, details.EgressSecurityRules); err != nil {
 		return nil, err
 	}
 	securityLists.update(c.cloud, c.target.id, func(v *core.SecurityList) {
@@ -49,9 +97,9 @@ func updateSecurityList(c *call) (*answer, error) {
 	return c.show(c.target), nil
 }
 
-func (c *call) checkIngress(rules []core.IngressSecurityRule) error {
+func (c *call) checkIngress(list string, rules []core.IngressSecurityRule) error {
 	if len(rules) > c.behaviour.MaxSecurityListRules {
-		if err := c.rule(TooManySecurityListRules, "ingress", c.target.id, c.behaviour.MaxSecurityListRules); err != nil {
+		if err := c.rule(TooManySecurityListRules, "ingress", list, c.behaviour.MaxSecurityListRules); err != nil {
 			return err
 		}
 	}
@@ -66,9 +114,9 @@ func (c *call) checkIngress(rules []core.IngressSecurityRule) error {
 	return nil
 }
 
-func (c *call) checkEgress(rules []core.EgressSecurityRule) error {
+func (c *call) checkEgress(list string, rules []core.EgressSecurityRule) error {
 	if len(rules) > c.behaviour.MaxSecurityListRules {
-		if err := c.rule(TooManySecurityListRules, "egress", c.target.id, c.behaviour.MaxSecurityListRules); err != nil {
+		if err := c.rule(TooManySecurityListRules, "egress", list, c.behaviour.MaxSecurityListRules); err != nil {
 			return err
 		}
 	}

@@ -95,23 +95,30 @@ func (cl *cloud) nameSuffix() string { return cl.now.UTC().Format("2006010215040
 
 // addIPv6 gives a VNIC an IPv6 address: the wanted one, or any when wanted is empty.
 func (cl *cloud) addIPv6(v *core.Vnic, wanted string) (*core.Ipv6, error) {
+	return cl.addIPv6Block(v, wanted, nil)
+}
+
+// addIPv6Block is addIPv6 for a block, if bits is its prefix length. A VNIC shows its addresses, not its blocks.
+func (cl *cloud) addIPv6Block(v *core.Vnic, wanted string, bits *int) (*core.Ipv6, error) {
 	subnet := subnets.find(cl, value(v.SubnetId))
 	if subnet == nil {
 		return nil, errRelated(value(v.SubnetId))
 	}
-	address, err := cl.takeAddress(subnet, wanted, true)
+	address, bits, err := cl.takeAddresses(subnet, wanted, bits, true)
 	if err != nil {
 		return nil, err
 	}
 	ip := &core.Ipv6{
 		Id: common.String(cl.newOCID("ipv6")), CompartmentId: v.CompartmentId, SubnetId: v.SubnetId, VnicId: v.Id,
-		DisplayName: common.String("ipv6" + cl.nameSuffix()), IpAddress: common.String(address),
+		DisplayName: common.String("ipv6" + cl.nameSuffix()), IpAddress: common.String(address), CidrPrefixLength: bits,
 		LifecycleState: core.Ipv6LifecycleStateAvailable, TimeCreated: cl.sdkTime(),
 		IpState: core.Ipv6IpStateAssigned, Lifetime: core.Ipv6LifetimeEphemeral,
 		FreeformTags: map[string]string{}, DefinedTags: map[string]map[string]interface{}{},
 	}
 	ipv6s.insert(cl, ip)
-	vnics.update(cl, value(v.Id), func(v *core.Vnic) { v.Ipv6Addresses = append(v.Ipv6Addresses, address) })
+	if bits == nil {
+		vnics.update(cl, value(v.Id), func(v *core.Vnic) { v.Ipv6Addresses = append(v.Ipv6Addresses, address) })
+	}
 	return ip, nil
 }
 
@@ -169,11 +176,11 @@ func (cl *cloud) removeVNIC(id string) {
 		return
 	}
 	for ip := range privateIPs.under(cl, id) {
-		cl.giveBack(value(ip.SubnetId), value(ip.IpAddress))
+		cl.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
 		privateIPs.remove(cl, value(ip.Id))
 	}
 	for ip := range ipv6s.under(cl, id) {
-		cl.giveBack(value(ip.SubnetId), value(ip.IpAddress))
+		cl.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
 		ipv6s.remove(cl, value(ip.Id))
 	}
 	vnics.remove(cl, id)

@@ -191,6 +191,7 @@ func services() []service {
 	return []service{
 		identityService(),
 		computeService(),
+		instanceService(),
 		virtualNetworkService(),
 		loadBalancerService(),
 		networkLoadBalancerService(),

@@ -3,12 +3,16 @@
 
 package ocisim
 
+import "errors"
+
 // World is what a region starts with. Its JSON tags make it a seed file. References ("compartment", "vcn",
 // "subnet", …) are OCIDs or names; whatever is empty gets a sensible value, identifiers included.
 type World struct {
 	Compartments   []Compartment   `json:"compartments,omitempty"`
 	TagNamespaces  []string        `json:"tagNamespaces,omitempty"` // that defined tags may use
 	VCNs           []VCN           `json:"vcns,omitempty"`
+	Gateways       []Gateway       `json:"gateways,omitempty"`
+	RouteTables    []RouteTable    `json:"routeTables,omitempty"`
 	SecurityLists  []SecurityList  `json:"securityLists,omitempty"`
 	SecurityGroups []SecurityGroup `json:"securityGroups,omitempty"`
 	Subnets        []Subnet        `json:"subnets,omitempty"`
@@ -41,7 +45,8 @@ type Compartment struct {
 	Parent string `json:"parent,omitempty"` // default: the tenancy
 }
 
-// VCN is a virtual cloud network. It comes with a default security list.
+// VCN is a virtual cloud network. It comes with a default security list, a default route table and default DHCP
+// options.
 type VCN struct {
 	ID          string   `json:"id,omitempty"`
 	Compartment string   `json:"compartment,omitempty"` // default: the first seeded compartment, else the tenancy
@@ -49,6 +54,7 @@ type VCN struct {
 	CIDRs       []string `json:"cidrs,omitempty"` // default 10.0.0.0/16
 	IPv6CIDRs   []string `json:"ipv6Cidrs,omitempty"`
 	DNSLabel    string   `json:"dnsLabel,omitempty"`
+	Routes      []Route  `json:"routes,omitempty"` // of the default route table
 
 	Tags `json:",inline"`
 }
@@ -65,6 +71,7 @@ type Subnet struct {
 	Private            bool     `json:"private,omitempty"`            // no public addresses on its VNICs
 	DNSLabel           string   `json:"dnsLabel,omitempty"`
 	SecurityLists      []string `json:"securityLists,omitempty"` // default: the VCN's default list
+	RouteTable         string   `json:"routeTable,omitempty"`    // default: the VCN's default table
 
 	Tags `json:",inline"`
 }
@@ -148,11 +155,13 @@ type VNIC struct {
 	IPv6           []string `json:"ipv6,omitempty"`      // addresses or "auto"
 	Hostname       string   `json:"hostname,omitempty"`  // label; default: the instance's name if it is one, "-" for none
 	SecurityGroups []string `json:"securityGroups,omitempty"`
+	// SkipSourceCheck lets the VNIC forward what is not meant for it, as targets of routes must.
+	SkipSourceCheck bool `json:"skipSourceDestCheck,omitempty"`
 }
 
 // Seed adds a world. It stops at the first error; what was added before stays.
 func (r *Region) Seed(w World) error {
-	s := seeder{r.lock()}
+	s := newSeeder(r.lock())
 	defer r.mu.Unlock()
 	for _, namespace := range w.TagNamespaces {
 		s.cl.tagNamespaces[namespace] = true
@@ -160,6 +169,8 @@ func (r *Region) Seed(w World) error {
 	return firstError(
 		each(w.Compartments, s.compartment),
 		each(w.VCNs, s.vcn),
+		each(w.Gateways, s.gateway),
+		each(w.RouteTables, s.routeTable),
 		each(w.SecurityLists, s.securityList),
 		each(w.SecurityGroups, s.securityGroup),
 		each(w.Subnets, s.subnet),
@@ -167,6 +178,7 @@ func (r *Region) Seed(w World) error {
 		each(w.Instances, s.instances),
 		each(w.LoadBalancers, s.loadBalancers),
 		each(w.NetworkLoadBalancers, s.networkLoadBalancers),
+		s.finish,
 		each(w.FileSystems, s.fileSystem),
 		each(w.MountTargets, s.mountTarget),
 		each(w.Exports, s.export),
@@ -204,8 +216,9 @@ func firstError(steps ...func() error) error {
 func add[T any](r *Region, element T, how func(seeder, T) (string, error)) string {
 	cl := r.lock()
 	defer r.mu.Unlock()
-	id, err := how(seeder{cl}, element)
-	if err != nil {
+	s := newSeeder(cl)
+	id, err := how(s, element)
+	if err = errors.Join(err, s.finish()); err != nil {
 		panic("ocisim: " + err.Error())
 	}
 	return id
@@ -220,6 +233,12 @@ func (r *Region) AddVCN(v VCN) string { return add(r, v, seeder.vcn) }
 
 // AddSubnet adds a subnet and returns its OCID.
 func (r *Region) AddSubnet(s Subnet) string { return add(r, s, seeder.subnet) }
+
+// AddGateway adds a gateway and returns its OCID.
+func (r *Region) AddGateway(g Gateway) string { return add(r, g, seeder.gateway) }
+
+// AddRouteTable adds a route table and returns its OCID.
+func (r *Region) AddRouteTable(t RouteTable) string { return add(r, t, seeder.routeTable) }
 
 // AddSecurityList adds a security list and returns its OCID.
 func (r *Region) AddSecurityList(l SecurityList) string { return add(r, l, seeder.securityList) }

@@ -143,6 +143,9 @@ func (s seeder) vnic(instance *core.Instance, nic VNIC, primary bool) error {
 	if err != nil {
 		return err
 	}
+	if nic.SkipSourceCheck {
+		vnics.update(s.cl, value(v.Id), func(v *core.Vnic) { v.SkipSourceDestCheck = common.Bool(true) })
+	}
 	s.attach(instance, v)
 	if nic.PublicIP != "" {
 		return s.ephemeralIP(v, nic.PublicIP)

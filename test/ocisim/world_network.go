@@ -16,7 +16,20 @@ import (
 
 // seeder adds seeded resources.
 type seeder struct {
-	cl *cloud
+	cl    *cloud
+	later *[]func() error // what refers to resources that come later in the world
+}
+
+func newSeeder(cl *cloud) seeder { return seeder{cl, new([]func() error)} }
+
+// finish does what had to wait for the rest of the world.
+func (s seeder) finish() error {
+	for _, step := range *s.later {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newID returns the wanted identifier, or makes one.
@@ -106,26 +119,20 @@ func (s seeder) vcn(v VCN) (string, error) {
 		v.CIDRs = []string{"10.0.0.0/16"}
 	}
 	name := orElse(v.Name, "vcn"+s.cl.nameSuffix())
-	listID := s.cl.newOCID(securityLists.ocidType)
 	model := &core.Vcn{
 		Id: common.String(id), CompartmentId: common.String(compartment), DisplayName: common.String(name),
 		CidrBlock: common.String(v.CIDRs[0]), CidrBlocks: v.CIDRs, Ipv6CidrBlocks: v.IPv6CIDRs,
 		LifecycleState: core.VcnLifecycleStateAvailable, TimeCreated: s.cl.sdkTime(),
-		DefaultSecurityListId: common.String(listID),
-		DefaultRouteTableId:   common.String(s.cl.newOCID("routetable")),
-		DefaultDhcpOptionsId:  common.String(s.cl.newOCID("dhcpoptions")),
-		FreeformTags:          v.freeform(), DefinedTags: v.defined(),
+		FreeformTags: v.freeform(), DefinedTags: v.defined(),
 	}
 	if v.DNSLabel != "" {
 		model.DnsLabel = common.String(v.DNSLabel)
 		model.VcnDomainName = common.String(v.DNSLabel + ".oraclevcn.com")
 	}
+	s.cl.addVCNDefaults(model)
 	vcns.insert(s.cl, model)
-	_, err = s.securityList(SecurityList{
-		ID: listID, VCN: id, Name: "Default Security List for " + name,
-		Ingress: defaultIngress(v.CIDRs[0]), Egress: []SecurityRule{{}},
-	})
-	return id, err
+	*s.later = append(*s.later, func() error { return s.fillRouteTable(*model.DefaultRouteTableId, v.Routes) })
+	return id, s.cl.defaultSecurityList(model)
 }
 
 // defaultIngress are the rules of the security list that every VCN starts with.
@@ -151,36 +158,30 @@ func (s seeder) subnet(n Subnet) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	prefix, err := netip.ParsePrefix(n.CIDR)
-	if err != nil {
+	if _, err := netip.ParsePrefix(n.CIDR); err != nil {
 		return "", fmt.Errorf("seed: subnet %s: %w", n.Name, err)
 	}
-	model := &core.Subnet{
-		Id: common.String(id), CompartmentId: common.String(compartment), VcnId: vcn.Id,
-		DisplayName: common.String(orElse(n.Name, "subnet"+s.cl.nameSuffix())),
-		CidrBlock:   common.String(n.CIDR), Ipv4CidrBlocks: []string{n.CIDR},
-		VirtualRouterIp: common.String(prefix.Masked().Addr().Next().String()), VirtualRouterMac: common.String(s.cl.macAddress()),
-		RouteTableId: vcn.DefaultRouteTableId, DhcpOptionsId: vcn.DefaultDhcpOptionsId,
-		LifecycleState: core.SubnetLifecycleStateAvailable, TimeCreated: s.cl.sdkTime(),
-		ProhibitPublicIpOnVnic: common.Bool(n.Private), ProhibitInternetIngress: common.Bool(n.Private),
-		FreeformTags: n.freeform(), DefinedTags: n.defined(),
-	}
+	model := s.cl.newSubnet(id, compartment, vcn, n.CIDR, n.IPv6CIDR)
+	model.DisplayName = common.String(orElse(n.Name, *model.DisplayName))
+	model.ProhibitPublicIpOnVnic, model.ProhibitInternetIngress = common.Bool(n.Private), common.Bool(n.Private)
+	model.FreeformTags, model.DefinedTags = n.freeform(), n.defined()
 	if n.AvailabilityDomain != "" {
 		model.AvailabilityDomain = common.String(n.AvailabilityDomain)
 	}
-	if n.IPv6CIDR != "" {
-		model.Ipv6CidrBlock, model.Ipv6CidrBlocks = common.String(n.IPv6CIDR), []string{n.IPv6CIDR}
-	}
 	if n.DNSLabel != "" {
-		model.DnsLabel = common.String(n.DNSLabel)
-		if vcn.DnsLabel != nil {
-			model.SubnetDomainName = common.String(n.DNSLabel + "." + *vcn.DnsLabel + ".oraclevcn.com")
-		}
+		model.labelDNS(&n.DNSLabel, vcn)
 	}
 	if model.SecurityListIds, err = s.securityListIDs(n.SecurityLists, vcn); err != nil {
 		return "", err
 	}
-	subnets.insert(s.cl, model)
+	if n.RouteTable != "" {
+		table, err := resolve(s.cl, routeTables, n.RouteTable)
+		if err != nil {
+			return "", err
+		}
+		model.RouteTableId = table.Id
+	}
+	subnets.insert(s.cl, &model.Subnet)
 	return id, nil
 }
 
