@@ -5,7 +5,6 @@ package ocisim
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
@@ -73,22 +72,6 @@ func (cl *cloud) dropServiceVNICs(owner string) {
 	for _, id := range append([]string(nil), cl.ownedVNICs[owner]...) {
 		cl.removeVNIC(id)
 	}
-}
-
-// hostnameFree refuses a host name label that is none, or that another address of the subnet has.
-func (c *call) hostnameFree(subnet, label string) error {
-	if label == "" {
-		return nil
-	}
-	if err := checkPattern("hostnameLabel", label, hostnameLabel); err != nil {
-		return err
-	}
-	for ip := range privateIPs.under(c.cloud, subnet) {
-		if strings.EqualFold(value(ip.HostnameLabel), label) {
-			return c.rule(HostnameInUse, label, subnet)
-		}
-	}
-	return nil
 }
 
 // assignMountTarget shows a mount target's addresses and makes its export set.

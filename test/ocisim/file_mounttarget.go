@@ -115,7 +115,7 @@ func (c *call) newMountTarget(d *filestorage.CreateMountTargetDetails) (*filesto
 	if d.RequestedThroughput != nil && *d.RequestedThroughput != 1 {
 		return nil, errInvalid("requestedThroughput must be 1")
 	}
-	if err := c.hostnameFree(*subnet.Id, value(d.HostnameLabel)); err != nil {
+	if err := c.checkHostname(d.HostnameLabel, subnet, ""); err != nil {
 		return nil, err
 	}
 	tags := Tags{d.FreeformTags, d.DefinedTags}

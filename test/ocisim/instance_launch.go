@@ -53,7 +53,7 @@ func launchInstance(c *call) (*answer, error) {
 	if err := c.checkLaunch(d); err != nil {
 		return nil, err
 	}
-	image, err := c.launchImage(d)
+	boot, err := c.bootSource(d)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func launchInstance(c *call) (*answer, error) {
 	if nic == nil {
 		nic = &core.CreateVnicDetails{SubnetId: d.SubnetId, HostnameLabel: d.HostnameLabel}
 	}
-	v := c.newInstance(d, image)
+	v := c.newInstance(d, boot)
 	vnic, err := c.newInstanceVNIC(v, nic, true)
 	if err != nil {
 		return nil, err
@@ -69,13 +69,25 @@ func launchInstance(c *call) (*answer, error) {
 	res := instances.insert(c.cloud, v)
 	a := c.newVNICAttachment(v, vnic, nil, 0)
 	c.completeVNIC(value(a.Id), value(vnic.Id), "vnic.attach")
+	volume := c.attachBoot(v, boot)
 	cl, id := c.cloud, res.id
 	cl.after(cl.duration("instance.launch"), func() {
-		if cl.instanceState(id) == core.InstanceLifecycleStateProvisioning {
-			cl.setInstanceState(id, core.InstanceLifecycleStateRunning)
+		if cl.instanceState(id) != core.InstanceLifecycleStateProvisioning {
+			return
 		}
+		cl.setInstanceState(id, core.InstanceLifecycleStateRunning)
+		cl.setBootVolumeState(volume, core.BootVolumeLifecycleStateProvisioning, core.BootVolumeLifecycleStateAvailable)
+		cl.setBootAttachmentStates(id, core.BootVolumeAttachmentLifecycleStateAttached)
 	})
 	return c.created(res), nil
+}
+
+// bootFrom is what an instance boots from: a new volume made of an image, or a boot volume.
+type bootFrom struct {
+	image  string
+	volume *core.BootVolume
+	size   int64 // of a new volume, in GB
+	vpus   *int64
 }
 
 func (c *call) checkLaunch(d *core.LaunchInstanceDetails) error {
@@ -101,37 +113,91 @@ func (c *call) checkLaunch(d *core.LaunchInstanceDetails) error {
 	return firstOf(checkName(d.DisplayName), c.rule(OutOfCapacity))
 }
 
-// launchImage returns the image of a launch. There are no images as resources: any OCID of one will do.
-func (c *call) launchImage(d *core.LaunchInstanceDetails) (string, error) {
-	image := value(d.ImageId)
+// bootSource checks the source of a launch. There are no images as resources: any OCID of one will do.
+func (c *call) bootSource(d *core.LaunchInstanceDetails) (bootFrom, error) {
+	boot := bootFrom{image: value(d.ImageId), size: minBootVolumeGBs}
 	switch source := d.SourceDetails.(type) {
 	case nil:
 	case core.InstanceSourceViaImageDetails:
-		image = value(source.ImageId)
+		boot.image, boot.vpus = value(source.ImageId), source.BootVolumeVpusPerGB
+		if source.BootVolumeSizeInGBs != nil {
+			boot.size = *source.BootVolumeSizeInGBs
+			if err := checkNumber("bootVolumeSizeInGBs", int(boot.size), minBootVolumeSet, maxVolumeGBs); err != nil {
+				return boot, err
+			}
+		}
+		if _, err := newPerformance(boot.vpus, nil, nil, nil); err != nil {
+			return boot, err
+		}
+	case core.InstanceSourceViaBootVolumeDetails:
+		return c.bootVolumeSource(value(source.BootVolumeId), value(d.AvailabilityDomain))
 	default:
-		return "", errInvalid("Instances are launched from images only.")
+		return boot, errInvalid("The sourceType of sourceDetails is not supported.")
 	}
-	if image == "" {
-		return "", errMissing("sourceDetails.imageId")
+	if boot.image == "" {
+		return boot, errMissing("sourceDetails.imageId")
 	}
-	return image, nil
+	return boot, nil
 }
 
-func (c *call) newInstance(d *core.LaunchInstanceDetails, image string) *core.Instance {
+// minBootVolumeSet is the least size that a request may set, in GB.
+const minBootVolumeSet = 50
+
+// bootVolumeSource checks a boot volume that an instance is to boot from: it is AVAILABLE, in the same availability
+// domain, and no other instance has it.
+func (c *call) bootVolumeSource(id, domain string) (bootFrom, error) {
+	v, err := bootVolumes.related(c, id)
+	switch {
+	case err != nil:
+		return bootFrom{}, err
+	case v.LifecycleState != core.BootVolumeLifecycleStateAvailable:
+		return bootFrom{}, errIncorrectState("The boot volume %s has the lifecycle state %s; it must be AVAILABLE.", id, v.LifecycleState)
+	case value(v.AvailabilityDomain) != domain:
+		return bootFrom{}, errInvalid("The boot volume %s is in the availability domain %s.", id, value(v.AvailabilityDomain))
+	}
+	for a := range bootVolumeAttachments.under(c.cloud, id) {
+		if a.LifecycleState != core.BootVolumeAttachmentLifecycleStateDetached {
+			return bootFrom{}, errConflict("Volume %s currently attached.", id)
+		}
+	}
+	return bootFrom{image: value(v.ImageId), volume: v}, nil
+}
+
+// attachBoot gives a new instance its boot volume and returns its identifier.
+func (c *call) attachBoot(instance *core.Instance, boot bootFrom) string {
+	v := boot.volume
+	if v == nil {
+		v = bootVolumeModel(c.newOCID(bootVolumes.ocidType), value(instance.CompartmentId), value(instance.AvailabilityDomain),
+			value(instance.DisplayName)+" (Boot Volume)", boot.size)
+		v.TimeCreated, v.LifecycleState, v.ImageId = c.sdkTime(), core.BootVolumeLifecycleStateProvisioning, common.String(boot.image)
+		replace(&v.VpusPerGB, boot.vpus)
+		bootVolumes.insert(c.cloud, v)
+	}
+	bootVolumeAttachments.insert(c.cloud, &core.BootVolumeAttachment{
+		Id: common.String(c.newOCID(bootVolumeAttachments.ocidType)), CompartmentId: instance.CompartmentId,
+		AvailabilityDomain: instance.AvailabilityDomain, BootVolumeId: v.Id, InstanceId: instance.Id,
+		DisplayName:    common.String("Remote boot attachment for " + value(instance.DisplayName)),
+		LifecycleState: core.BootVolumeAttachmentLifecycleStateAttaching, TimeCreated: c.sdkTime(), TimeUpdated: c.sdkTime(),
+		IsPvEncryptionInTransitEnabled: instance.LaunchOptions.IsPvEncryptionInTransitEnabled, IsEncryptionInTransitEnabled: common.Bool(false),
+	})
+	return value(v.Id)
+}
+
+func (c *call) newInstance(d *core.LaunchInstanceDetails, boot bootFrom) *core.Instance {
 	n := len(c.store.under(instances.kindInfo, ""))
 	v := &core.Instance{
 		Id: common.String(c.newOCID(instances.ocidType)), CompartmentId: d.CompartmentId, AvailabilityDomain: d.AvailabilityDomain,
 		DisplayName: common.String(orElse(value(d.DisplayName), "instance"+c.nameSuffix())),
 		FaultDomain: common.String(orElse(value(d.FaultDomain), faultDomains[n%len(faultDomains)])),
-		Region:      common.String(c.options.RegionKey), Shape: d.Shape, ImageId: common.String(image),
+		Region:      common.String(c.options.RegionKey), Shape: d.Shape, ImageId: common.String(boot.image),
 		LifecycleState: core.InstanceLifecycleStateProvisioning, TimeCreated: c.sdkTime(),
 		Metadata: map[string]string{}, ExtendedMetadata: d.ExtendedMetadata, IpxeScript: d.IpxeScript,
 		FreeformTags: map[string]string{}, DefinedTags: map[string]map[string]interface{}{},
 		LaunchMode: core.InstanceLaunchModeParavirtualized, LaunchOptions: launchOptions(d),
-		InstanceOptions: d.InstanceOptions, SourceDetails: core.InstanceSourceViaImageDetails{ImageId: common.String(image)},
+		InstanceOptions: d.InstanceOptions, SourceDetails: d.SourceDetails,
 	}
-	if source, ok := d.SourceDetails.(core.InstanceSourceViaImageDetails); ok {
-		v.SourceDetails = source
+	if v.SourceDetails == nil {
+		v.SourceDetails = core.InstanceSourceViaImageDetails{ImageId: common.String(boot.image)}
 	}
 	if d.Metadata != nil {
 		v.Metadata = d.Metadata

@@ -16,7 +16,7 @@ func instanceService() service {
 	launch := Operation{
 		Service: ServiceCompute, Name: "LaunchInstance", Method: http.MethodPost, Path: "/20160918/instances",
 		Verb: Manage, Resource: instances.policy, RetryToken: true, handle: launchInstance,
-		Partial: "from an image, into a subnet; no volumes, capacity reservations, dedicated hosts, agents and platform settings",
+		Partial: "images are not checked; no volumes to attach, capacity reservations, dedicated hosts, agents and platform settings",
 	}
 	attach := Operation{
 		Service: ServiceCompute, Name: "AttachVnic", Method: http.MethodPost, Path: "/20160918/vnicAttachments",

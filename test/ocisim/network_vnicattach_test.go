@@ -265,7 +265,18 @@ func TestLaunchInstance(t *testing.T) {
 		if got, _ := l.region.Instance(*v.Id); got.LifecycleState != core.InstanceLifecycleStateRunning || len(nics) != 1 || !*nics[0].IsPrimary || nics[0].PublicIp != nil {
 			t.Errorf("instance after two minutes %v, VNICs %v", got, nics)
 		}
+		boot := l.region.BootVolumeAttachments()
+		if a := boot[len(boot)-1]; *a.InstanceId != *v.Id || a.LifecycleState != core.BootVolumeAttachmentLifecycleStateAttached {
+			t.Errorf("boot volume attachment %v", a)
+		}
+		_, err := launch(func(d *core.LaunchInstanceDetails) {
+			d.SourceDetails = core.InstanceSourceViaBootVolumeDetails{BootVolumeId: boot[len(boot)-1].BootVolumeId}
+		})
+		refused(t, err, http.StatusConflict, "Conflict") // it is the first one's
 		for name, change := range map[string]func(*core.LaunchInstanceDetails){
+			"small boot volume": func(d *core.LaunchInstanceDetails) {
+				d.SourceDetails = core.InstanceSourceViaImageDetails{ImageId: common.String("ocid1.image.oc1.iad.any"), BootVolumeSizeInGBs: common.Int64(40)}
+			},
 			"unknown domain":       func(d *core.LaunchInstanceDetails) { d.AvailabilityDomain = common.String("AD-9") },
 			"unknown shape":        func(d *core.LaunchInstanceDetails) { d.Shape = common.String("Huge") },
 			"flexible, no size":    func(d *core.LaunchInstanceDetails) { d.ShapeConfig = nil },
@@ -274,14 +285,19 @@ func TestLaunchInstance(t *testing.T) {
 			_, err := launch(change)
 			refusedFor(t, name, err, http.StatusBadRequest, "InvalidParameter")
 		}
-		_, err := launch(func(*core.LaunchInstanceDetails) {})
+		_, err = launch(func(*core.LaunchInstanceDetails) {})
 		refused(t, err, http.StatusConflict, "Conflict") // the host name
 		_, err = launch(func(d *core.LaunchInstanceDetails) { d.CreateVnicDetails = nil })
 		refused(t, err, http.StatusBadRequest, "MissingParameter")
 		if n := len(l.region.Instances()); n != 2 {
 			t.Errorf("refused launches left %d instances", n-2)
 		}
-		need(l.compute.TerminateInstance(ctx, core.TerminateInstanceRequest{InstanceId: v.Id}))(t)
+		need(l.compute.TerminateInstance(ctx, core.TerminateInstanceRequest{InstanceId: v.Id, PreserveBootVolume: common.Bool(true)}))(t)
+		time.Sleep(10 * time.Minute)
+		again := need(launch(func(d *core.LaunchInstanceDetails) {
+			d.SourceDetails = core.InstanceSourceViaBootVolumeDetails{BootVolumeId: boot[len(boot)-1].BootVolumeId}
+		}))(t)
+		need(l.compute.TerminateInstance(ctx, core.TerminateInstanceRequest{InstanceId: again.Id}))(t)
 		time.Sleep(10 * time.Minute)
 		if n := len(l.region.VNICs()); n != 1 {
 			t.Errorf("a terminated instance left %d VNICs", n-1)
