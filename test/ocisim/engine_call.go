@@ -153,7 +153,9 @@ func (r *Region) abandon(c *call, began time.Time, s strike) {
 
 func (c *call) finish(began, ended time.Time, out *outcome, err error, s strike) {
 	c.record.Duration = ended.Sub(began)
-	c.record.Fault = s.note
+	if s.note != "" {
+		c.record.Fault = s.note
+	}
 	if out != nil {
 		c.record.Status = out.status
 		c.record.RequestID = out.header.Get("Opc-Request-Id")
@@ -181,7 +183,9 @@ func (c *call) execute() (*answer, error) {
 	if err := c.checkMatch(); err != nil {
 		return nil, err
 	}
+	settle := c.strikeWork()
 	a, err := c.operation.handle(c)
+	settle()
 	if err != nil {
 		return nil, err
 	}

@@ -21,9 +21,10 @@ const (
 // Fault is something that goes wrong with matching calls. Empty conditions match everything. Several effects may be
 // combined; several faults may strike one call.
 type Fault struct {
-	Operation string `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "*"
+	Operation string `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "Create*", "*"
 	Principal string `json:"principal,omitempty"` // Principal.ID
 	Resource  string `json:"resource,omitempty"`  // OCID in the path or the query
+	Writes    bool   `json:"writes,omitempty"`    // only calls that change something
 	// Match is a further condition. It runs with the region's lock held and must not use the region.
 	Match func(Call) bool `json:"-"`
 
@@ -43,6 +44,7 @@ type Fault struct {
 	Applied bool `json:"applied,omitempty"`
 	// FailWork lets the call be accepted, and its work request fail with Code and Message (default INTERNAL_ERROR).
 	// Where the operation has no work request, what it makes ends FAULTY or FAILED, and what it changes stays as it was.
+	// A fault without any other effect counts in Nth and Times what calls start, not the calls.
 	FailWork bool `json:"failWork,omitempty"`
 
 	Note string `json:"note,omitempty"` // shown in the call log
@@ -102,11 +104,49 @@ func (cl *cloud) strikes(c *call) strike {
 		}
 	}
 	for _, f := range cl.faults {
-		if f.matches(c) && f.hits(cl) {
+		if !f.onWork() && f.matches(c) && f.hits(cl) {
 			f.addTo(&s)
 		}
 	}
 	return s
+}
+
+// onWork says whether a fault strikes what a call starts, and nothing else.
+func (f *armedFault) onWork() bool {
+	return f.FailWork && f.Delay == 0 && f.Drop == NoDrop && !f.HalfBody
+}
+
+// strikeWork applies the faults that strike nothing but what a write starts. A write that starts nothing is none of
+// theirs; only its end tells, so settle must be called then.
+func (c *call) strikeWork() (settle func()) {
+	type count struct {
+		fault        *armedFault
+		seen, struck int
+	}
+	var counts []count
+	var s strike
+	for _, f := range c.faults {
+		if !c.operation.write() || !f.onWork() || !f.matches(c) {
+			continue
+		}
+		counts = append(counts, count{f, f.seen, f.struck})
+		if f.hits(c.cloud) {
+			f.addTo(&s)
+		}
+	}
+	if s.work != nil {
+		c.failure = s.work
+	}
+	scheduled := c.schedule.seq
+	return func() {
+		if c.schedule.seq != scheduled || c.record.WorkRequest != "" {
+			c.record.Fault = s.note
+			return
+		}
+		for _, n := range counts {
+			n.fault.seen, n.fault.struck = n.seen, n.struck
+		}
+	}
 }
 
 func (f *armedFault) matches(c *call) bool {
@@ -116,7 +156,7 @@ func (f *armedFault) matches(c *call) bool {
 	if f.Principal != "" && f.Principal != c.principal.ID {
 		return false
 	}
-	if f.Resource != "" && !c.mentions(f.Resource) {
+	if f.Resource != "" && !c.mentions(f.Resource) || f.Writes && !c.operation.write() {
 		return false
 	}
 	return f.Match == nil || f.Match(*c.record)

@@ -3,6 +3,8 @@
 
 package ocisim
 
+import "strings"
+
 // Policy names permissions that are taken away. Empty fields match everything. As in OCI's policy language a verb
 // includes the weaker ones, so without "read" there is no "use" and no "manage" either; "inspect" is what lists
 // need, "read" what gets need.
@@ -53,9 +55,12 @@ func (d *denial) matches(c *call, resourceType string, verb Verb, compartment st
 	return true
 }
 
-// named says whether a name that a person wrote means this operation.
+// named says whether a name that a person wrote means this operation. A * at its end stands for anything.
 func (o *Operation) named(name string) bool {
-	return name == "*" || name == o.Name || name == o.FullName()
+	if start, ok := strings.CutSuffix(name, "*"); ok {
+		return strings.HasPrefix(o.Name, start) || strings.HasPrefix(o.FullName(), start)
+	}
+	return name == o.Name || name == o.FullName()
 }
 
 func without[T comparable](list []T, element T) []T {

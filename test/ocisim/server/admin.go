@@ -22,15 +22,22 @@ const maxAdminBody = 64 << 20
 // adminIndex is the answer to GET /.
 const adminIndex = `ocisim admin API
 
+GET    /                         this list; for a browser a page that shows and does all this
 GET    /state                    everything in the region, as JSON
+GET    /kinds                    how many resources there are, by kind and state
+GET    /objects                  resources, with a limit: kind= under=OCID id= state= text= skip= limit=
+GET    /operations               operations and the permissions that they need
 POST   /seed                     add a world (YAML or JSON)
 POST   /reset                    empty the region: resources, faults, denials, call log
 POST   /foreign                  act as Terraform: {"id": OCID, "set": {merge patch}} or {"id": OCID, "delete": true}
 GET    /calls                    call log; since=SEQ wait=10s operation= principal= service= status= writes=true limit=
                                  follow=true streams one JSON object a line
+GET    /calls/recent             newest first, for people; operation= principal= text= status=429|4xx|errors|dropped writes=true
+                                 faults=true before=SEQ since=SEQ limit=
+GET    /updates                  what a page must know to be up to date; since=TAG wait=25s
 GET    /counters                 calls by service.Operation
 POST   /reset-counters           empty the call log and its counters
-GET    /edge                     calls that never reach the region: metadata, tokens, proxy
+GET    /edge, /edge/recent       calls that never reach the region: metadata, tokens, proxy; the newest first with limit=
 GET    /faults                   faults made here
 POST   /faults                   {"operation": "GetInstance", "status": 500, "nth": 2, ...}; durations as "5s"
 DELETE /faults, /faults/ID
@@ -66,12 +73,15 @@ type admin struct {
 	faults  *ledger[faultRequest]
 	denials *ledger[ocisim.Policy]
 	changes *broadcast
+	assets  string // version of the page
 }
 
 func (s *Server) adminHandler() http.Handler {
-	a := &admin{server: s, faults: newLedger[faultRequest](), denials: newLedger[ocisim.Policy](), changes: s.changes}
+	a := &admin{server: s, faults: newLedger[faultRequest](), denials: newLedger[ocisim.Policy](), changes: s.changes, assets: assetsVersion()}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, adminIndex) })
+	mux.HandleFunc("GET /{$}", index)
+	mux.HandleFunc("GET /ui/{name...}", asset)
+	a.registerWeb(mux)
 	mux.HandleFunc("GET /state", a.state)
 	mux.HandleFunc("POST /seed", a.seed)
 	mux.HandleFunc("POST /reset", a.reset)
@@ -102,7 +112,7 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("POST /tokens/expire", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]int{"expired": s.ExpireTokens()})
 	})
-	return localOnly(mux)
+	return localOnly(sameSite(mux))
 }
 
 // localOnly refuses requests that a web page made by rebinding a name of its own to this address, and requests that a

@@ -47,6 +47,12 @@ func (l *edgeLog) list() []EdgeCall {
 	return append([]EdgeCall{}, l.calls...)
 }
 
+func (l *edgeLog) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.calls)
+}
+
 func (l *edgeLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
