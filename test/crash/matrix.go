@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/server"
 	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
 )
@@ -34,6 +35,7 @@ type matrix struct {
 	scenario scenario
 	stride   int
 	ccm      *testbed.CCM
+	before   []byte // snapshot of the region before the current kill point
 }
 
 // errCompleted says that a scenario ended before its kill point came: the matrix is complete.
@@ -96,6 +98,8 @@ type problem struct {
 // killAt runs the scenario once and kills after its n-th call.
 func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
 	name := fmt.Sprintf("%s-%s-%d", m.kind, m.scenario.name, n)
+	m.before = m.bed.Region.Snapshot()
+	m.bed.Region.ResetCalls() // the log shall hold this kill point as a whole
 	if err := m.scenario.prepare(ctx, name); err != nil {
 		return problem{}, fmt.Errorf("prepare: %w", err)
 	}
@@ -126,8 +130,8 @@ func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
 	case removed != nil:
 		found = problem{kind: stuck, call: call.Operation, text: "the Service cannot be deleted afterwards: " + removed.Error()}
 	case found.kind == fine:
-		if rest := m.leftovers(); rest != "" {
-			found = problem{kind: leak, call: call.Operation, text: "left after the Service was deleted: " + rest}
+		if err := m.judge(ctx, true); err != nil {
+			found = problem{kind: leak, call: call.Operation, text: "after the Service was deleted: " + err.Error()}
 		}
 	}
 	return found, m.scenario.undo(ctx)
@@ -178,7 +182,41 @@ func (m *matrix) recover(ctx context.Context, name string) problem {
 	if err != nil {
 		return problem{kind: stuck, text: err.Error() + "; " + m.state(ctx, name)}
 	}
+	if err := m.judge(ctx, false); err != nil {
+		return problem{kind: leak, text: err.Error()}
+	}
 	return problem{}
+}
+
+// judge asks the oracle: no balancer without a Service, nothing changed or written that is not ours, no key in the log.
+// Once everything has settled, nothing may be on its way any more.
+func (m *matrix) judge(ctx context.Context, settled bool) error {
+	log, err := os.ReadFile(m.ccm.Log)
+	if err != nil {
+		return err
+	}
+	list, err := m.bed.Cluster.Client().CoreV1().Services("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	q := oracle.Question{
+		Before: m.before,
+		Us: oracle.Us{
+			Types:  []string{"load balancer", "network load balancer"},
+			Writes: []string{ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer},
+		},
+		Settled: settled,
+		Logs:    []oracle.Log{{Name: m.ccm.Log, Text: string(log)}},
+		Secrets: []oracle.Secret{{Name: "the private key", Value: m.bed.User.PrivateKeyPEM()}},
+	}
+	for _, svc := range list.Items {
+		q.Us.Owners = append(q.Us.Owners, string(svc.UID))
+	}
+	report, err := oracle.Check(ctx, oracle.InProcess(m.bed.Region), q)
+	if err != nil {
+		return err
+	}
+	return report.Err()
 }
 
 // quiet waits until nothing has been written to the region for a while.

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
 	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
 )
 
@@ -52,6 +53,8 @@ type demo struct {
 	ccm   *testbed.CCM
 	out   io.Writer
 	began time.Time
+
+	before []byte // snapshot of the region before anything was made
 }
 
 func run(ctx context.Context, out io.Writer, bin string, once bool) (err error) {
@@ -66,6 +69,7 @@ func run(ctx context.Context, out io.Writer, bin string, once bool) (err error) 
 		return quiet(ctx, err)
 	}
 	defer func() { err = errors.Join(err, d.bed.Stop()) }()
+	d.before = d.bed.Region.Snapshot()
 	if err := d.mainJob(ctx); err != nil {
 		return quiet(ctx, err)
 	}
@@ -235,8 +239,19 @@ func (d *demo) cleanUp(ctx context.Context) error {
 	}
 	lbs, nlbs := d.bed.Region.LoadBalancers(), d.bed.Region.NetworkLoadBalancers()
 	fmt.Fprintf(d.out, "\nleft in the region: %d load balancers, %d network load balancers\n", len(lbs), len(nlbs))
-	if len(lbs)+len(nlbs) > 0 {
-		return errors.New("the region is not empty again")
+	report, err := oracle.Check(ctx, oracle.InProcess(d.bed.Region), oracle.Question{
+		Before: d.before, Settled: true,
+		Us: oracle.Us{
+			Types:  []string{"load balancer", "network load balancer"},
+			Writes: []string{ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(d.out, report)
+	if len(lbs)+len(nlbs) > 0 || report.Err() != nil {
+		return errors.New("the region is not as it was before")
 	}
 	d.say("done")
 	return nil

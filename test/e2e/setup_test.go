@@ -35,9 +35,10 @@ const observe = 6 * time.Second
 type lab struct {
 	*testbed.Bed
 
-	t   *testing.T
-	ctx context.Context
-	ccm *testbed.CCM
+	t      *testing.T
+	ctx    context.Context
+	ccm    *testbed.CCM
+	before []byte // snapshot of the region that the bed starts with
 }
 
 // newLab starts a bed; the region's state changes take moments. Beds share nothing, so tests run beside each other.
@@ -50,7 +51,8 @@ func newLab(t *testing.T, options testbed.Options) *lab {
 	options.Region.Seed = 1
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	t.Cleanup(cancel)
-	return &lab{Bed: testbed.New(t, options), t: t, ctx: ctx}
+	bed := testbed.New(t, options)
+	return &lab{Bed: bed, t: t, ctx: ctx, before: bed.Region.Snapshot()}
 }
 
 // run starts the cloud-controller-manager; it must not end by itself before the test does.

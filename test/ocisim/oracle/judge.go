@@ -16,7 +16,7 @@ type judge struct {
 	writes      map[string][]*ocisim.Call // writing calls that may have been applied, by what they were about or created
 	createdBy   map[string]*ocisim.Call
 	owners      map[string]bool
-	holders     map[string][]string  // VNICs to the instances that they are or were attached to
+	holders     map[string][]string  // parts to what has or had them, where only the latter or a third says so
 	known       map[string]ownership // of objects that were looked at
 	report      *Report
 }
@@ -53,12 +53,20 @@ func Judge(e Evidence, q Question) (*Report, error) {
 	return j.report, nil
 }
 
-// indexHolders notes which instances have which VNICs.
+// holdingFields name, by kind, the fields with a part and with what has it. A mount target has its export set itself.
+var holdingFields = map[string]struct{ part, whole string }{
+	"VNIC attachment":        {"vnicId", "instanceId"},
+	"boot volume attachment": {"bootVolumeId", "instanceId"},
+	"mount target":           {"exportSetId", "id"},
+}
+
+// indexHolders notes what has parts that do not say so themselves.
 func (j *judge) indexHolders() {
 	for _, w := range []world{j.before, j.now} {
 		for _, o := range w.sorted() {
-			if vnic := o.text("vnicId"); o.kind == "VNIC attachment" && vnic != "" {
-				j.holders[vnic] = append(j.holders[vnic], o.text("instanceId"))
+			fields, ok := holdingFields[o.kind]
+			if part, whole := o.text(fields.part), o.text(fields.whole); ok && part != "" && whole != "" {
+				j.holders[part] = append(j.holders[part], whole)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ type object struct {
 // world is a snapshot, decoded.
 type world map[string]*object
 
-// workRequestKind is the kind that is a record of calls, not a thing in the cloud.
+// workRequestKind begins the kinds that are records of calls, not things in the cloud.
 const workRequestKind = "work request"
 
 func decodeWorld(snapshot []byte) (world, error) {
@@ -35,7 +35,7 @@ func decodeWorld(snapshot []byte) (world, error) {
 	}
 	w := world{}
 	for kind, objects := range kinds {
-		if kind == workRequestKind {
+		if strings.HasPrefix(kind, workRequestKind) {
 			continue
 		}
 		for id, o := range objects {
@@ -122,6 +122,7 @@ var parentFields = map[string][]string{
 	"volume attachment":      {"volumeId", "instanceId"},
 	"boot volume attachment": {"bootVolumeId", "instanceId"},
 	"export":                 {"exportSetId", "fileSystemId"},
+	"snapshot":               {"fileSystemId"},
 }
 
 // serviceVNIC begins the display name of a VNIC that a service made for a resource; the rest is the resource's OCID.

@@ -44,6 +44,11 @@ func TestOrphanWithoutMark(t *testing.T) {
 	l.finds(nil, oracle.Orphan, id, "no mark of an owner")
 	l.clean(func(q *oracle.Question) { q.Us.Principals = []string{"ocid1.user.oc1..somebody"} }) // then it is somebody else's
 
+	l.region.ResetCalls() // then nobody knows who made it, and only its type makes it ours
+	before := l.region.Snapshot()
+	l.clean(func(q *oracle.Question) { q.Before = before })
+	l.finds(func(q *oracle.Question) { q.Before, q.Us.Types = before, []string{"load balancer"} }, oracle.Orphan, id, "no mark of an owner")
+
 	half := l.newLB("", object{"displayName": "half", "freeformTags": object{oracle.TagCluster: cluster}})
 	report := l.ask(func(q *oracle.Question) { q.Us.Owners = append(q.Us.Owners, id) })
 	if list := report.Of(oracle.Orphan); len(list) != 1 || list[0].Resource != half {

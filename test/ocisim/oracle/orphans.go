@@ -116,6 +116,7 @@ func (j *judge) duplicates() {
 
 func (j *judge) duplicate(m mark, list []*object) Finding {
 	f := Finding{Kind: Duplicate, Type: m.class, Name: m.owner}
+	slices.SortStableFunc(list, func(a, b *object) int { return strings.Compare(a.text("timeCreated"), b.text("timeCreated")) })
 	var lines []string
 	for _, o := range list {
 		lines = append(lines, strings.TrimRight(fmt.Sprintf("%s %s %s", o.id, o.name(), o.state()), " "))
@@ -124,7 +125,7 @@ func (j *judge) duplicate(m mark, list []*object) Finding {
 		}
 	}
 	slices.SortFunc(f.Calls, func(a, b ocisim.Call) int { return int(a.Seq) - int(b.Seq) })
-	f.Resource = list[len(list)-1].id
+	f.Resource = list[len(list)-1].id // the youngest
 	f.What = fmt.Sprintf("owner %s has %d: %s", m.owner, len(list), strings.Join(lines, "; "))
 	return f
 }

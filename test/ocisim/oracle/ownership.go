@@ -5,6 +5,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
@@ -52,6 +53,9 @@ func (j *judge) decide(o *object) ownership {
 	}
 	if c := j.createdByUs(o.id); c != nil {
 		return ownership{ours: true, why: "we made it, and it carries no mark of an owner"}
+	}
+	if slices.Contains(j.Us.Types, o.kind) {
+		return ownership{ours: true, why: "it carries no mark of an owner"}
 	}
 	return ownership{}
 }

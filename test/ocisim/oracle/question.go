@@ -19,7 +19,7 @@ const (
 // Us says who "we" are: whose calls are judged, and which objects are ours.
 //
 // An object is ours when it carries our mark, when its display name matches one of Names, when a call of ours created
-// it, or when it is a part of such an object, like the VNIC of a balancer.
+// it, when it is of one of Types, or when it is a part of such an object, like the VNIC of a balancer.
 type Us struct {
 	// Principals are the callers that are ours (ocisim.Principal.ID). None means every caller.
 	Principals []string
@@ -32,6 +32,8 @@ type Us struct {
 	// Names are the display names that objects of ours had before there were marks. The first group of an expression,
 	// if it has one, is the owner.
 	Names []*regexp.Regexp
+	// Types are kinds of objects, as snapshots call them ("load balancer"), of which everything in the region is ours.
+	Types []string
 	// Writes are what we may write to: services ("loadbalancer") and operations ("compute.AttachVolume"). None allows
 	// everything.
 	Writes []string

@@ -27,6 +27,7 @@ type checkFlags struct {
 	cluster    string
 	owners     []string
 	names      []string
+	types      []string
 	writes     []string
 	expected   []string
 	others     bool
@@ -68,6 +69,7 @@ describes, and those that a --principal created. The exit code is 1 if anything 
 	flags.StringSliceVar(&f.owners, "owner", nil,
 		"owners that still exist: values of the tag oci-k8s-owner, such as UIDs of Services and names of volumes, or OCIDs")
 	flags.StringArrayVar(&f.names, "name", nil, "regular expression for display names of the program's objects without tags; its first group is the owner")
+	flags.StringSliceVar(&f.types, "type", nil, "types, as in the answer of GET /state, of which everything is the program's")
 	flags.StringSliceVar(&f.writes, "may-write", nil, "services and operations that the program may write to; all if none is given")
 	flags.StringSliceVar(&f.expected, "expect", nil, "OCIDs of foreign objects that were changed on purpose")
 	flags.BoolVar(&f.others, "others", false, "somebody else changes the region past the API: what no call explains is theirs")
@@ -113,7 +115,7 @@ var (
 // question reads what the flags name.
 func (f *checkFlags) question() (oracle.Question, error) {
 	q := oracle.Question{
-		Us:        oracle.Us{Principals: f.principals, Cluster: f.cluster, Owners: f.owners, Writes: f.writes},
+		Us:        oracle.Us{Principals: f.principals, Cluster: f.cluster, Owners: f.owners, Types: f.types, Writes: f.writes},
 		OthersAct: f.others,
 		Settled:   f.settled,
 	}
