@@ -39,10 +39,11 @@ type stage struct {
 type crew struct {
 	name      string
 	balancers *clients
+	volumes   *clients
 	plans     []*plan
 }
 
-func (c *crew) principals() []string { return []string{c.balancers.principal} }
+func (c *crew) principals() []string { return []string{c.balancers.principal, c.volumes.principal} }
 
 // plan is the life of one thing: when its wanted state changes, and how.
 type plan struct {
@@ -56,22 +57,49 @@ type act struct {
 	forget bool
 }
 
-// nodes are the instances that balancers send their traffic to.
+// nodes are the instances that balancers send their traffic to and that volumes are attached to.
 type nodes struct {
 	mu   sync.Mutex
-	live map[string]string // OCID to address
+	live map[string]node
 }
 
-// addresses of the living nodes, sorted.
+type node struct {
+	address, domain string
+	backend         bool
+}
+
+// addresses of the living nodes that are backends, sorted.
 func (n *nodes) addresses() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	list := make([]string, 0, len(n.live))
-	for _, address := range n.live {
-		list = append(list, address)
+	var list []string
+	for _, v := range n.live {
+		if v.backend {
+			list = append(list, v.address)
+		}
 	}
 	slices.Sort(list)
 	return list
+}
+
+func (n *nodes) lives(id string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, ok := n.live[id]
+	return ok
+}
+
+// pick chooses a living node of an availability domain.
+func (n *nodes) pick(domain string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []string
+	for id, v := range n.live {
+		if v.domain == domain {
+			list = append(list, id)
+		}
+	}
+	return list[rand.IntN(len(list))]
 }
 
 func (n *nodes) lost(id string) {
@@ -83,14 +111,15 @@ func (n *nodes) lost(id string) {
 func nodePort(port int) int { return 30000 + port }
 
 const (
-	nodeCount     = 8
+	nodeCount     = 30 // so that the attached volumes find room
+	backendCount  = 8  // of them
 	eventualReads = 2
 )
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{
-		t: t, began: time.Now(), nodes: &nodes{live: map[string]string{}},
+		t: t, began: time.Now(), nodes: &nodes{live: map[string]node{}},
 		region: ocisim.New(ocisim.Options{
 			Seed: 41, PageSize: 20, ShortPages: 0.2, EventualReads: eventualReads, DropOptional: 0.05,
 			Read: ocisim.Rate{PerSecond: 20, Burst: 40}, Write: ocisim.Rate{PerSecond: 10, Burst: 20}, LogSize: 1_000_000,
@@ -102,12 +131,14 @@ func newStage(t *testing.T) *stage {
 	s.region.AddSubnet(ocisim.Subnet{Name: "nodes", CIDR: "10.0.10.0/24", Private: true})
 	s.group = s.region.AddSecurityGroup(ocisim.SecurityGroup{Name: "of somebody else"})
 	s.region.AddInstance(ocisim.Instance{Name: "node-%d", Count: nodeCount, VNIC: ocisim.VNIC{Subnet: "nodes"}})
-	for _, i := range s.region.Instances() {
-		s.nodes.live[*i.Id] = *s.region.InstanceVNICs(*i.Id)[0].PrivateIp
+	for n, i := range s.region.Instances() {
+		s.nodes.live[*i.Id] = node{
+			address: *s.region.InstanceVNICs(*i.Id)[0].PrivateIp, domain: *i.AvailabilityDomain, backend: n < backendCount,
+		}
 	}
 	s.before = s.region.Snapshot()
 	for _, name := range []string{"a", "b"} {
-		s.crews = append(s.crews, &crew{name: name, balancers: s.connect("ccm-" + name)})
+		s.crews = append(s.crews, &crew{name: name, balancers: s.connect("ccm-" + name), volumes: s.connect("csi-" + name)})
 	}
 	s.auditor, s.foreign = s.connect("auditor"), s.connect("terraform")
 	return s
@@ -163,6 +194,36 @@ func (s *stage) planBalancers(n int, random *rand.Rand) {
 	}
 }
 
+// planVolumes gives both crews their volumes. Each is created in the first minutes, grows, and is attached and detached now
+// and then; every fifth is not wanted any more in the end.
+func (s *stage) planVolumes(n int, random *rand.Rand) {
+	domains := s.region.Options().AvailabilityDomains
+	for i := range n {
+		c := s.crews[i%len(s.crews)]
+		v := &volume{
+			clients: c.volumes, nodes: s.nodes, compartment: s.compartment, cluster: c.name,
+			owner: fmt.Sprintf("%s-pvc-%03d", c.name, i), domain: domains[i%len(domains)], iscsi: i%4 != 0, gigabytes: 50,
+		}
+		want := func(wanted, attached bool, grow int64) func() {
+			return func() {
+				v.wanted, v.attached = wanted, attached
+				if v.gigabytes += grow; !wanted {
+					v.gigabytes = 50
+				}
+			}
+		}
+		acts := []act{{at: minutes(random, 0, 12), change: want(true, random.IntN(2) == 0, 0)}}
+		for range 1 + random.IntN(2) {
+			acts = append(acts, act{
+				at: minutes(random, 12, 48), change: want(random.IntN(8) > 0, random.IntN(3) > 0, int64(10*random.IntN(3))),
+				forget: random.IntN(3) == 0,
+			})
+		}
+		acts = append(acts, act{at: minutes(random, 48, 50), change: want(i%5 != 4, i%3 != 0, 10)})
+		c.plans = append(c.plans, s.plan(v, acts, random))
+	}
+}
+
 // plan adds the looks that every thing takes.
 func (s *stage) plan(x thing, acts []act, random *rand.Rand) *plan {
 	for _, lost := range nodeLosses {
@@ -197,11 +258,21 @@ func (s *stage) live(ctx context.Context, p *plan) error {
 	return nil
 }
 
-// audit lists everything, page by page, every two minutes: what was there all the time is on the pages exactly once.
+// audit lists everything, page by page, every five minutes: what was there all the time is on the pages exactly once.
 func (s *stage) audit(ctx context.Context) error {
 	lists := map[string]func() ([]string, error){
 		"load balancers":         s.namesOf(ctx, lbAPI{s.auditor.lb, s.compartment, s.subnet}),
 		"network load balancers": s.namesOf(ctx, nlbAPI{s.auditor.nlb, s.compartment, s.subnet}),
+		"volumes": func() ([]string, error) {
+			return pages(ctx, func(ctx context.Context, page *string) ([]string, *string, error) {
+				r, err := s.auditor.block.ListVolumes(ctx, core.ListVolumesRequest{CompartmentId: &s.compartment, Page: page})
+				ids := make([]string, 0, len(r.Items))
+				for _, v := range r.Items {
+					ids = append(ids, *v.Id)
+				}
+				return ids, r.OpcNextPage, err
+			})
+		},
 		"instances": func() ([]string, error) {
 			return pages(ctx, func(ctx context.Context, page *string) ([]string, *string, error) {
 				r, err := s.auditor.compute.ListInstances(ctx, core.ListInstancesRequest{CompartmentId: &s.compartment, Page: page})
@@ -222,7 +293,7 @@ func (s *stage) audit(ctx context.Context) error {
 			}
 			s.fail(s.complete(what, old[what], ids))
 		}
-		if err := sleep(ctx, 2*time.Minute); err != nil {
+		if err := sleep(ctx, 5*time.Minute); err != nil {
 			return err
 		}
 	}
@@ -251,6 +322,11 @@ func (s *stage) established() map[string][]string {
 	for _, v := range s.region.NetworkLoadBalancers() {
 		if old(v.TimeCreated.Time) {
 			lists["network load balancers"] = append(lists["network load balancers"], *v.Id)
+		}
+	}
+	for _, v := range s.region.Volumes() {
+		if old(v.TimeCreated.Time) {
+			lists["volumes"] = append(lists["volumes"], *v.Id)
 		}
 	}
 	for _, v := range s.region.Instances() {

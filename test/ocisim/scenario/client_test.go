@@ -30,6 +30,7 @@ type clients struct {
 	lb        loadbalancer.LoadBalancerClient
 	nlb       networkloadbalancer.NetworkLoadBalancerClient
 	compute   core.ComputeClient
+	block     core.BlockstorageClient
 	network   core.VirtualNetworkClient
 }
 
@@ -58,12 +59,15 @@ func newClients(region *ocisim.Region, name string) (*clients, error) {
 	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(sdkKey())})
 	provider := common.NewRawConfigurationProvider(region.Options().Tenancy, id, region.Options().Region, "aa:bb", string(text), nil)
 	c := &clients{principal: id}
-	var errs [4]error
+	var errs [5]error
 	c.lb, errs[0] = loadbalancer.NewLoadBalancerClientWithConfigurationProvider(provider)
 	c.nlb, errs[1] = networkloadbalancer.NewNetworkLoadBalancerClientWithConfigurationProvider(provider)
 	c.compute, errs[2] = core.NewComputeClientWithConfigurationProvider(provider)
-	c.network, errs[3] = core.NewVirtualNetworkClientWithConfigurationProvider(provider)
-	for _, base := range []*common.BaseClient{&c.lb.BaseClient, &c.nlb.BaseClient, &c.compute.BaseClient, &c.network.BaseClient} {
+	c.block, errs[3] = core.NewBlockstorageClientWithConfigurationProvider(provider)
+	c.network, errs[4] = core.NewVirtualNetworkClientWithConfigurationProvider(provider)
+	for _, base := range []*common.BaseClient{
+		&c.lb.BaseClient, &c.nlb.BaseClient, &c.compute.BaseClient, &c.block.BaseClient, &c.network.BaseClient,
+	} {
 		base.HTTPClient = &http.Client{Transport: region.Transport()}
 		base.Signer = unsigned(id)
 		base.Configuration.CircuitBreaker = nil // it would keep calls back that the faults are meant for

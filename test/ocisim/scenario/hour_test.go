@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package scenario_test lives an hour in the simulated region, on virtual time: clusters look after hundreds of balancers
-// while the region throttles, fails, forgets and lies, and while others work in it.
+// and volumes while the region throttles, fails, forgets and lies, and while others work in it.
 package scenario_test
 
 import (
@@ -18,13 +18,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
 )
 
-const balancerCount = 200
+const (
+	balancerCount = 200
+	volumeCount   = 500
+)
 
 // TestOneHour runs an hour with everything that can go wrong. In the end every object must be as wanted, nothing may be
 // left over, and who looks once more must find nothing to do.
@@ -35,6 +39,7 @@ func TestOneHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
 		s.planBalancers(balancerCount, rand.New(rand.NewPCG(1, 2)))
+		s.planVolumes(volumeCount, rand.New(rand.NewPCG(5, 6)))
 		s.play(t.Context())
 		if t.Failed() {
 			return
@@ -46,6 +51,7 @@ func TestOneHour(t *testing.T) {
 			t.Errorf("it took %s of virtual time, less than an hour", took)
 		}
 		s.checkBalancers()
+		s.checkVolumes()
 		s.askOracle(since)
 		s.provoke(since)
 		s.checkWeather()
@@ -143,24 +149,71 @@ func (s *stage) checkBalancers() {
 	}
 }
 
+// checkVolumes compares the volumes and their attachments with the plans.
+func (s *stage) checkVolumes() {
+	want := map[string]string{}
+	attached := 0
+	for _, c := range s.crews {
+		for _, p := range c.plans {
+			if v, ok := p.thing.(*volume); ok && v.wanted {
+				want[v.owner] = fmt.Sprintf("%s AVAILABLE %d GB", v.cluster, v.gigabytes)
+				if v.attached {
+					attached++
+					want[v.owner] += " at " + v.node
+				}
+				if v.attached && !s.nodes.lives(v.node) {
+					s.t.Errorf("%s is wanted on a node that is lost", v)
+				}
+			}
+		}
+	}
+	at := map[string]string{}
+	for _, a := range s.region.VolumeAttachments() {
+		if a.GetLifecycleState() != core.VolumeAttachmentLifecycleStateDetached {
+			at[*a.GetVolumeId()] += " at " + *a.GetInstanceId()
+		}
+	}
+	got := map[string]string{}
+	for _, v := range s.region.Volumes() {
+		if v.LifecycleState != core.VolumeLifecycleStateTerminated {
+			got[v.FreeformTags[oracle.TagOwner]] += fmt.Sprintf("%s %s %d GB%s",
+				v.FreeformTags[oracle.TagCluster], v.LifecycleState, *v.SizeInGBs, at[*v.Id])
+		}
+	}
+	if len(want) != volumeCount*4/5 || attached < volumeCount/3 || !maps.Equal(got, want) {
+		s.t.Errorf("%d volumes, want %d, %d of them attached:\n%v\n%v", len(got), len(want), attached, got, want)
+	}
+}
+
 // question is about one crew; to it, the other one is somebody else.
 func (s *stage) question(c *crew, since uint64) oracle.Question {
 	q := oracle.Question{
-		Before:  s.before,
-		Us:      oracle.Us{Principals: c.principals(), Cluster: c.name, Writes: []string{ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer}},
+		Before: s.before,
+		Us: oracle.Us{Principals: c.principals(), Cluster: c.name, Writes: []string{
+			ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer, ocisim.ServiceBlockStorage,
+			"compute.AttachVolume", "compute.DetachVolume",
+		}},
 		Settled: true,
 		Quiet:   []oracle.Window{{From: since}},
 		Budgets: []oracle.Budget{
 			// Each is made once or twice, by plan; failed creations and lost answers come on top.
 			{Operation: "CreateLoadBalancer", Most: balancerCount}, {Operation: "CreateNetworkLoadBalancer", Most: balancerCount},
-			{Operation: "*", Most: 60_000},
-			// The second look reads each balancer once from a list, and a few times what is not there.
-			{Operation: "*", Most: 4 * balancerCount, Within: oracle.Window{From: since}},
+			{Operation: "CreateVolume", Most: 3 * volumeCount},
+			{Operation: "*", Most: 100_000},
+			// The second look reads each thing and its attachments once from lists, and a few times what is not there.
+			{Operation: "*", Most: 4 * (balancerCount + volumeCount), Within: oracle.Window{From: since}},
 		},
 	}
 	for _, p := range c.plans {
-		if b, ok := p.thing.(*balancer); ok && len(b.ports) > 0 {
-			q.Us.Owners = append(q.Us.Owners, b.owner)
+		switch x := p.thing.(type) {
+		case *balancer:
+			if len(x.ports) > 0 {
+				q.Us.Owners = append(q.Us.Owners, x.owner)
+			}
+		case *volume:
+			if x.wanted {
+				q.Us.Owners = append(q.Us.Owners, x.owner)
+			}
 		}
 	}
 	instances := s.region.Instances()
@@ -188,7 +241,7 @@ func (s *stage) askOracle(since uint64) {
 		if err := report.Err(); err != nil {
 			s.t.Errorf("crew %s: %v", c.name, err)
 		}
-		if report.Ours < balancerCount*4/5/2 {
+		if report.Ours < (balancerCount+volumeCount)*4/5/2 {
 			s.t.Errorf("crew %s: the oracle knows only %d objects as ours", c.name, report.Ours)
 		}
 	}
@@ -231,18 +284,19 @@ func (s *stage) checkWeather() {
 	}
 	for _, note := range []string{
 		"429", "500", "503 although applied", "dropped before", "dropped after", "half of the body", "slow", "creation fails", "update fails",
+		"volume is faulty", "attached, unanswered", "volume outage",
 		"outage", "429 for all", "slow region", "no answer at all",
 	} {
 		if struck[note] == 0 {
 			s.t.Errorf("no call was struck by %q", note)
 		}
 	}
-	for _, code := range []string{"TooManyRequests", "NotAuthorizedOrNotFound", "NoEtagMatch"} {
+	for _, code := range []string{"TooManyRequests", "NotAuthorizedOrNotFound", "NoEtagMatch", "IncorrectState"} {
 		if refused[code] == 0 {
 			s.t.Errorf("no call was refused with %s", code)
 		}
 	}
-	if total < 50*balancerCount {
+	if total < 50*(balancerCount+volumeCount) {
 		s.t.Errorf("the crews made only %d calls", total)
 	}
 	s.t.Logf("%d calls of the crews; struck: %s; refused: %s", total, tally(struck), tally(refused))

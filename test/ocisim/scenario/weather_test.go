@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -42,6 +43,7 @@ func drizzle() []ocisim.Fault {
 		{Operation: "CreateLoadBalancer", Match: ours, Chance: 0.05, FailWork: true, Note: "creation fails"},
 		{Operation: "CreateNetworkLoadBalancer", Match: ours, Chance: 0.05, FailWork: true, Note: "creation fails"},
 		{Operation: "UpdateBackendSet", Match: ours, Chance: 0.05, FailWork: true, Note: "update fails"},
+		{Operation: "CreateVolume", Match: ours, Chance: 0.05, FailWork: true, Note: "volume is faulty"},
 	}
 }
 
@@ -54,6 +56,7 @@ type front struct {
 
 func (s *stage) fronts() []front {
 	a, b := s.crews[0].balancers.principal, s.crews[1].balancers.principal
+	volumesA, volumesB := s.crews[0].volumes.principal, s.crews[1].volumes.principal
 	return []front{
 		{from: 8, to: 9, fault: &ocisim.Fault{Principal: a, Status: http.StatusServiceUnavailable, Note: "outage"}},
 		{from: 15, to: 17, denial: &ocisim.Policy{Principal: a, Verb: ocisim.Use, ResourceType: "load-balancers"}},
@@ -61,6 +64,11 @@ func (s *stage) fronts() []front {
 		{from: 28, to: 30, denial: &ocisim.Policy{Principal: a, Operation: "GetLoadBalancer"}},
 		{from: 33, to: 34, fault: &ocisim.Fault{Principal: b, Operation: "GetWorkRequest", Status: http.StatusTooManyRequests, Note: "429 for all"}},
 		{from: 36, to: 38, fault: &ocisim.Fault{Match: ours, Delay: 15 * time.Second, Note: "slow region"}},
+		{from: 10, to: 12, fault: &ocisim.Fault{Principal: volumesB, Operation: "AttachVolume", Drop: ocisim.AfterApply, Note: "attached, unanswered"}},
+		{from: 18, to: 20, denial: &ocisim.Policy{Principal: volumesA, Verb: ocisim.Use, ResourceType: "volumes"}},
+		{from: 21, to: 22, denial: &ocisim.Policy{Principal: volumesB, Verb: ocisim.Inspect, ResourceType: "volume-attachments"}},
+		{from: 31, to: 33, denial: &ocisim.Policy{Principal: volumesA, Operation: "GetVolume"}},
+		{from: 41, to: 42, fault: &ocisim.Fault{Principal: volumesA, Status: http.StatusServiceUnavailable, Note: "volume outage"}},
 		{from: 44, to: 45, fault: &ocisim.Fault{Principal: a, Drop: ocisim.AfterApply, Note: "no answer at all"}},
 	}
 }
@@ -87,7 +95,8 @@ func (s *stage) weather(ctx context.Context) error {
 			}},
 			turn{time.Duration(f.to) * time.Minute, func() { end() }})
 	}
-	for _, t := range turns { // in order, and none overlaps the next
+	slices.SortStableFunc(turns, func(a, b turn) int { return int(a.at - b.at) })
+	for _, t := range turns {
 		if err := s.at(ctx, t.at); err != nil {
 			return err
 		}
@@ -146,6 +155,9 @@ func (s *stage) interfere(ctx context.Context, random *rand.Rand) error {
 		if err != nil {
 			return fmt.Errorf("change a group: %w", err)
 		}
+		if err := s.unplug(ctx, random); err != nil {
+			return err
+		}
 		lbs := s.region.LoadBalancers()
 		if len(lbs) == 0 {
 			continue
@@ -191,6 +203,19 @@ func (s *stage) label(ctx context.Context, v *loadbalancer.LoadBalancer) error {
 	})
 	if failure, refused := common.IsServiceError(err); refused && failure.GetHTTPStatusCode() < http.StatusInternalServerError {
 		return nil // it is being created, deleted, or was changed just now
+	}
+	return err
+}
+
+// unplug detaches some volume of the crews, as a person in the console does.
+func (s *stage) unplug(ctx context.Context, random *rand.Rand) error {
+	list := s.region.VolumeAttachments()
+	if len(list) == 0 {
+		return nil
+	}
+	_, err := s.foreign.compute.DetachVolume(ctx, core.DetachVolumeRequest{VolumeAttachmentId: list[random.IntN(len(list))].GetId()})
+	if failure, refused := common.IsServiceError(err); refused && failure.GetHTTPStatusCode() < http.StatusInternalServerError {
+		return nil // it is detached already, or on its way
 	}
 	return err
 }
