@@ -201,11 +201,7 @@ func (cl *cloud) fileCount(kind *kindInfo, domain string) int {
 
 // fileLimit refuses one more resource of a kind where the service limit is reached.
 func (c *call) fileLimit(kind *kindInfo, limit, domain string) error {
-	most, limited := c.behaviour.ServiceLimits[limit]
-	if !limited || c.fileCount(kind, domain) < most {
-		return nil
-	}
-	return errLimit("The following service limits were exceeded: %s. Request a service limit increase from the service limits page in the console.", limit)
+	return c.serviceLimit(limit, c.fileCount(kind, domain)+1)
 }
 
 // beingProvisioned says whether a resource of a kind is being created or moved. File Storage does one at a time in a

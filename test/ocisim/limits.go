@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
+	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/limits"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 )
@@ -64,16 +65,21 @@ const otherLimits = "other"
 
 // limitDefinitions are the limits that the simulator applies, by name.
 func limitDefinitions() map[string]limitDefinition {
+	deleted := func(state string) bool { return state == "DELETED" }
+	terminated := func(state string) bool { return state == "TERMINATED" }
 	all := []limitDefinition{
-		{"filesystem", FileSystemLimit, "File System Count", true, usedOf(fileSystems.kindInfo, nil)},
-		{"filesystem", MountTargetLimit, "Mount Target Count", true, usedOf(mountTargets.kindInfo, nil)},
-		{"lustre-file-storage", LustreLimit, "Lustre File System Count", true, usedOf(lustreFileSystems.kindInfo, nil)},
-		{"network-load-balancer-api", nlbLimit, "Network Load Balancer Count", false, usedOf(networkLoadBalancers.kindInfo, nil)},
-		{"load-balancer", "lb-flexible-count", "Flexible Load Balancer Count", false, usedOf(loadBalancers.kindInfo, ofShape(flexibleShape))},
+		{"filesystem", FileSystemLimit, "File System Count", true, usedOf(deleted, nil, fileSystems.kindInfo)},
+		{"filesystem", MountTargetLimit, "Mount Target Count", true, usedOf(deleted, nil, mountTargets.kindInfo)},
+		{"lustre-file-storage", LustreLimit, "Lustre File System Count", true, usedOf(deleted, nil, lustreFileSystems.kindInfo)},
+		{"block-storage", "volume-count", "Volume Count", true, usedOf(terminated, nil, volumes.kindInfo, bootVolumes.kindInfo)},
+		{"block-storage", "total-storage-gb", "Volume Size (GB)", true, usedOf(terminated, gigabytes, volumes.kindInfo, bootVolumes.kindInfo)},
+		{"block-storage", "backup-count", "Backup Count", false, usedOf(terminal, nil, volumeBackups.kindInfo)},
+		{"network-load-balancer-api", nlbLimit, "Network Load Balancer Count", false, usedOf(terminal, nil, networkLoadBalancers.kindInfo)},
+		{"load-balancer", "lb-flexible-count", "Flexible Load Balancer Count", false, usedOf(terminal, ofShape(flexibleShape), loadBalancers.kindInfo)},
 	}
 	for shape, name := range fixedShapes {
 		all = append(all, limitDefinition{
-			"load-balancer", name, shape + " Load Balancer Count", false, usedOf(loadBalancers.kindInfo, ofShape(shape)),
+			"load-balancer", name, shape + " Load Balancer Count", false, usedOf(terminal, ofShape(shape), loadBalancers.kindInfo),
 		})
 	}
 	byName := map[string]limitDefinition{}
@@ -83,24 +89,45 @@ func limitDefinitions() map[string]limitDefinition {
 	return byName
 }
 
-// usedOf counts the resources of a kind that are not deleted.
-func usedOf(kind *kindInfo, match func(*resource) bool) func(*cloud, func(*resource) bool) int {
+// usedOf adds up what the resources of some kinds weigh on a limit, those left out that are gone. Without a weight, each
+// of them counts once.
+func usedOf(gone func(state string) bool, weight func(any) int, kinds ...*kindInfo) func(*cloud, func(*resource) bool) int {
 	return func(cl *cloud, counts func(*resource) bool) int {
 		n := 0
-		for _, res := range cl.store.under(kind, "") {
-			if res.state != "DELETED" && res.state != "TERMINATED" && counts(res) && (match == nil || match(res)) {
-				n++
+		for _, kind := range kinds {
+			for _, res := range cl.store.under(kind, "") {
+				switch {
+				case gone(res.state) || !counts(res):
+				case weight == nil:
+					n++
+				default:
+					n += weight(res.value)
+				}
 			}
 		}
 		return n
 	}
 }
 
-func ofShape(shape string) func(*resource) bool {
-	return func(res *resource) bool {
-		v, ok := res.value.(*loadbalancer.LoadBalancer)
-		return ok && strings.EqualFold(value(v.ShapeName), shape)
+// ofShape weighs a load balancer of a shape as one, all others as none.
+func ofShape(shape string) func(any) int {
+	return func(v any) int {
+		if lb, ok := v.(*loadbalancer.LoadBalancer); ok && strings.EqualFold(value(lb.ShapeName), shape) {
+			return 1
+		}
+		return 0
 	}
+}
+
+// gigabytes is the size of a volume or a boot volume.
+func gigabytes(v any) int {
+	switch volume := v.(type) {
+	case *core.Volume:
+		return int(value(volume.SizeInGBs))
+	case *core.BootVolume:
+		return int(value(volume.SizeInGBs))
+	}
+	return 0
 }
 
 // limitsInForce are the definitions of the limits that are set, by name.

@@ -69,7 +69,10 @@ func TestResourceAvailability(t *testing.T) {
 	f := newFixture(t, ocisim.Options{})
 	f.region.SetBehaviour(func(b *ocisim.Behaviour) {
 		b.ServiceLimits["lb-flexible-count"], b.ServiceLimits["lb-100mbps-count"], b.ServiceLimits["made-up-count"] = 1, 4, 1
+		b.ServiceLimits["total-storage-gb"], b.ServiceLimits["volume-count"] = 1000, 9
 	})
+	// It shares its domain with the boot volume of the instance, of 47 GB.
+	f.region.AddVolume(ocisim.Volume{Name: "data", SizeInGBs: 200, AvailabilityDomain: firstDomain})
 	other := f.region.AddCompartment(ocisim.Compartment{Name: "other"})
 	f.region.AddFileSystem(ocisim.FileSystem{Name: "here"})
 	f.region.AddFileSystem(ocisim.FileSystem{Name: "elsewhere", AvailabilityDomain: secondDomain})
@@ -92,6 +95,9 @@ func TestResourceAvailability(t *testing.T) {
 		{tenancy, "filesystem", ocisim.FileSystemLimit, firstDomain, 2, 98},
 		{f.compartment, "filesystem", ocisim.FileSystemLimit, secondDomain, 1, 99},
 		{f.compartment, "load-balancer", "lb-flexible-count", "", 1, 0},
+		{f.compartment, "block-storage", "total-storage-gb", firstDomain, 247, 753},
+		{f.compartment, "block-storage", "volume-count", firstDomain, 2, 7},
+		{f.compartment, "block-storage", "volume-count", secondDomain, 0, 9},
 		{f.compartment, "load-balancer", "lb-100mbps-count", "", 0, 4},
 	} {
 		r := try(ask(want.compartment, want.service, want.limit, want.domain)).must(t)

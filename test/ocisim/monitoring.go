@@ -22,8 +22,9 @@ const ServiceMonitoring = "monitoring"
 
 // Metric is a metric object that somebody posted: one metric stream with its data points.
 type Metric struct {
-	Time      time.Time // of the call
-	Principal string
+	Time      time.Time `json:"time"` // of the call
+	Principal string    `json:"principal,omitempty"`
+
 	monitoring.MetricDataDetails
 }
 

@@ -36,6 +36,7 @@ GET    /calls/recent             newest first, for people; operation= principal=
                                  faults=true before=SEQ since=SEQ limit=
 GET    /updates                  what a page must know to be up to date; since=TAG wait=25s
 GET    /counters                 calls by service.Operation
+GET    /metrics                  what programs posted to Monitoring
 POST   /reset-counters           empty the call log and its counters
 GET    /edge, /edge/recent       calls that never reach the region: metadata, tokens, proxy; the newest first with limit=
 GET    /faults                   faults made here
@@ -88,6 +89,7 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("POST /foreign", a.foreign)
 	mux.HandleFunc("GET /calls", a.calls)
 	mux.HandleFunc("GET /counters", a.counters)
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.Region().Metrics()) })
 	mux.HandleFunc("POST /reset-counters", a.resetCounters)
 	mux.HandleFunc("GET /edge", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.EdgeCalls()) })
 	mux.HandleFunc("GET /faults", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.faults.list()) })
