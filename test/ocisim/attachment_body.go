@@ -65,17 +65,22 @@ type bodyWork struct {
 	failures []error
 }
 
-// Close ends the work on bodies of attachments and clears them. Without Options.Attachments there is nothing to close.
+// Close ends the bodies of balancers, and the work on bodies of attachments, and clears them. Without Options.Balancers
+// and Options.Attachments there is nothing to close.
 func (r *Region) Close() error {
+	var err error
+	if r.options.Balancers != nil {
+		err = r.options.Balancers.Close()
+	}
 	if r.options.Attachments == nil {
-		return nil
+		return err
 	}
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
 	r.bodies.cancel()
 	r.bodies.jobs.Wait()
-	return r.clearBodies(context.Background())
+	return errors.Join(err, r.clearBodies(context.Background()))
 }
 
 // clearBodies waits for the calls that are running and clears the bodies.

@@ -69,7 +69,7 @@ func (cl *cloud) completeSSL(v *loadbalancer.LoadBalancer, ssl *loadbalancer.Ssl
 			}
 		}
 	}
-	if err := checkCertificateIDs(ssl); err != nil {
+	if err := cl.checkCertificateIDs(ssl); err != nil {
 		return err
 	}
 	if ssl.VerifyDepth = orDefault(ssl.VerifyDepth, 5); *ssl.VerifyDepth < 0 {
@@ -96,14 +96,18 @@ func (cl *cloud) completeSSL(v *loadbalancer.LoadBalancer, ssl *loadbalancer.Ssl
 	return cl.checkCiphers(v, ssl)
 }
 
-// checkCertificateIDs checks what names objects of the certificates service by its form.
-func checkCertificateIDs(ssl *loadbalancer.SslConfiguration) error {
+// checkCertificateIDs checks what names objects of the certificates service. CAs that are no bundles are known by their form
+// only.
+func (cl *cloud) checkCertificateIDs(ssl *loadbalancer.SslConfiguration) error {
 	if len(ssl.CertificateIds) > 1 {
 		return errInvalid("At most one certificate id is allowed.")
 	}
 	for _, id := range ssl.CertificateIds {
 		if !strings.HasPrefix(id, "ocid1.certificate.") {
 			return errInvalid("'%s' is not the OCID of a certificate.", id)
+		}
+		if leafCertificates.find(cl, id) == nil {
+			return errRelated(id)
 		}
 	}
 	for i, id := range ssl.TrustedCertificateAuthorityIds {
@@ -112,6 +116,9 @@ func checkCertificateIDs(ssl *loadbalancer.SslConfiguration) error {
 		}
 		if slices.Contains(ssl.TrustedCertificateAuthorityIds[:i], id) {
 			return errInvalid("The trusted CA %s is there twice.", id)
+		}
+		if strings.HasPrefix(id, "ocid1.cabundle.") && caBundles.find(cl, id) == nil {
+			return errRelated(id)
 		}
 	}
 	return nil

@@ -43,7 +43,8 @@ func TestTLSSettings(t *testing.T) {
 			"plain": object{"certificateName": "plain", "publicCertificate": certificate, "privateKey": key},
 			"ca":    object{"certificateName": "ca", "publicCertificate": certificate, "privateKey": key, "caCertificate": certificate},
 		}})
-		id := "ocid1.certificate.oc1.iad.a"
+		id := p.region.AddCertificate(ocisim.Certificate{Name: "web", Compartment: p.compartment})
+		bundle := p.region.AddCABundle(ocisim.CABundle{Name: "ca", Compartment: p.compartment})
 		for name, c := range map[string]struct {
 			ssl     object
 			refused bool
@@ -57,7 +58,7 @@ func TestTLSSettings(t *testing.T) {
 			"unknown certificate":           {object{"certificateName": "none"}, true},
 			"verify without a CA":           {object{"certificateName": "plain", "verifyPeerCertificate": true}, true},
 			"verify with the bundle's CA":   {object{"certificateName": "ca", "verifyPeerCertificate": true, "verifyDepth": 1}, false},
-			"verify with a CA by id":        {object{"certificateName": "plain", "verifyPeerCertificate": true, "trustedCertificateAuthorityIds": []string{"ocid1.cabundle.oc1.iad.a"}}, false},
+			"verify with a CA by id":        {object{"certificateName": "plain", "verifyPeerCertificate": true, "trustedCertificateAuthorityIds": []string{bundle}}, false},
 			"CA by an id of something else": {object{"certificateName": "plain", "trustedCertificateAuthorityIds": []string{id}}, true},
 			"negative depth":                {object{"certificateName": "plain", "verifyDepth": -1}, true},
 			"unknown suite":                 {object{"certificateName": "plain", "cipherSuiteName": "none"}, true},
@@ -81,6 +82,12 @@ func TestTLSSettings(t *testing.T) {
 			}
 			settle()
 			p.want204(p.delete(lb + "/listeners/web"))
+		}
+		for _, ssl := range []object{
+			{"certificateIds": []string{"ocid1.certificate.oc1.iad.none"}},
+			{"certificateName": "plain", "trustedCertificateAuthorityIds": []string{"ocid1.cabundle.oc1.iad.none"}},
+		} {
+			p.post(lb+"/listeners", httpListener(object{"sslConfiguration": ssl})).wantError(http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound")
 		}
 		p.want204(p.post(lb+"/listeners", httpListener(object{"protocol": "HTTP2", "sslConfiguration": object{"certificateName": "plain"}})))
 		v := p.region.LoadBalancers()[0].Listeners["web"].SslConfiguration

@@ -47,7 +47,7 @@ func (r *Region) Configure(change func(*Options) error) error {
 		return fmt.Errorf("%w: the behaviour table has a patch of its own", ErrOption)
 	}
 	if !reflect.DeepEqual(next.fixed(), now.fixed()) {
-		return fmt.Errorf("%w: seed, names, signatures, bodies of attachments and the size of the log cannot be changed", ErrOption)
+		return fmt.Errorf("%w: seed, names, signatures, bodies of attachments and balancers and the size of the log cannot be changed", ErrOption)
 	}
 	if err := next.Validate(); err != nil {
 		return err
@@ -79,6 +79,7 @@ func (o Options) fixed() Options {
 	return Options{
 		Seed: o.Seed, Region: o.Region, RegionKey: o.RegionKey, Realm: o.Realm, Tenancy: o.Tenancy,
 		AvailabilityDomains: o.AvailabilityDomains, Signatures: o.Signatures, LogSize: o.LogSize, Attachments: o.Attachments,
+		Balancers: o.Balancers,
 	}
 }
 

@@ -42,6 +42,9 @@ func New(options Options) *Region {
 	r.cloud = newCloud(options, r.Now())
 	r.cloud.region = r
 	r.bodies.ctx, r.bodies.cancel = context.WithCancel(context.Background())
+	if options.Balancers != nil {
+		options.Balancers.Attach(r)
+	}
 	return r
 }
 

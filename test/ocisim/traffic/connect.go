@@ -1,0 +1,108 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package traffic
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+)
+
+// Errors of connections to backends.
+var (
+	// ErrUnmapped says that nothing leads to the address of a backend: see MapBackend.
+	ErrUnmapped = errors.New("the backend's address is not mapped to a real one")
+	// ErrDown says that the backend is on an instance that does not run.
+	ErrDown = errors.New("the backend's instance does not run")
+)
+
+// connect opens a connection to a backend: a PROXY header first if there is one, then TLS if the backend set has it. port is
+// for backends that have none.
+func (b *Body) connect(ctx context.Context, to backend, port int, header []byte, encrypt *backendTLS) (net.Conn, error) {
+	if encrypt != nil && encrypt.err != nil {
+		return nil, encrypt.err
+	}
+	address := to.address
+	if address == "" {
+		address = b.region.BackendAddress(to.target)
+	}
+	if to.port != 0 {
+		port = to.port
+	}
+	conn, err := b.dial(ctx, address, port)
+	if err != nil {
+		return nil, fmt.Errorf("connect to backend %s: %w", to.name, err)
+	}
+	if len(header) > 0 {
+		if _, err := conn.Write(header); err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("connect to backend %s: PROXY header: %w", to.name, err)
+		}
+	}
+	if encrypt == nil {
+		return conn, nil
+	}
+	secure := tls.Client(conn, encrypt.config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("connect to backend %s: TLS handshake: %w", to.name, err)
+	}
+	return secure, nil
+}
+
+// dial reaches the socket behind an address of the region.
+func (b *Body) dial(ctx context.Context, address string, port int) (net.Conn, error) {
+	if !b.region.BackendUp(address) {
+		return nil, ErrDown
+	}
+	target := net.JoinHostPort(address, strconv.Itoa(port))
+	if b.options.Dial != nil {
+		return b.options.Dial(ctx, target)
+	}
+	real, err := b.resolve(address, target)
+	if err != nil {
+		return nil, err
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", real)
+}
+
+// resolve applies the map of backends.
+func (b *Body) resolve(address, target string) (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if to, ok := b.mapped[target]; ok {
+		return to, nil
+	}
+	if to, ok := b.mapped[address]; ok {
+		if _, _, err := net.SplitHostPort(to); err == nil {
+			return to, nil
+		}
+		_, port, err := net.SplitHostPort(target)
+		if err != nil {
+			return "", fmt.Errorf("backend %s: %w", target, err)
+		}
+		return net.JoinHostPort(to, port), nil
+	}
+	if ip, err := netip.ParseAddr(address); b.options.Direct || (err == nil && ip.IsLoopback()) {
+		return target, nil
+	}
+	return "", ErrUnmapped
+}
+
+// MapBackend leads connections to a backend, "10.0.0.2:30080" or "10.0.0.2" for all its ports, to a real socket: "127.0.0.1:4711",
+// or "127.0.0.1" for the same port there. An empty target ends it.
+func (b *Body) MapBackend(backend, target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if target == "" {
+		delete(b.mapped, backend)
+		return
+	}
+	b.mapped[backend] = target
+}
