@@ -104,7 +104,8 @@ func (b blockOperations) table() []Operation {
 
 func blockStorageService() service {
 	return service{
-		operations: slices.Concat(volumeOperations(), bootVolumeOperations(), volumeBackupOperations()),
+		operations: slices.Concat(volumeOperations(), bootVolumeOperations(), volumeBackupOperations(),
+			volumeGroupOperations(), volumeGroupBackupOperations()),
 		durations: map[string]Range{
 			"volume.create":  {Min: 3 * time.Second, Max: 10 * time.Second}, // 8 s were seen for an empty one
 			"volume.restore": {Min: 10 * time.Second, Max: 30 * time.Second},
@@ -116,11 +117,15 @@ func blockStorageService() service {
 			"volumebackup.image":  {Min: time.Second, Max: 5 * time.Second},
 			"volumebackup.upload": {Min: 20 * time.Second, Max: 60 * time.Second},
 			"volumebackup.delete": {Min: 2 * time.Second, Max: 10 * time.Second},
+			"volumegroup.create":  {Min: 2 * time.Second, Max: 5 * time.Second},
+			"volumegroup.update":  {Min: 2 * time.Second, Max: 5 * time.Second},
+			"volumegroup.delete":  {Min: 2 * time.Second, Max: 5 * time.Second},
 		},
 		removers: map[*kindInfo]func(*cloud, string){
 			volumes.kindInfo:       (*cloud).removeVolume,
 			bootVolumes.kindInfo:   (*cloud).removeBootVolume,
 			volumeBackups.kindInfo: (*cloud).removeVolumeBackup,
+			volumeGroups.kindInfo:  (*cloud).removeVolumeGroup,
 		},
 	}
 }

@@ -100,6 +100,7 @@ func blockRulings() map[Situation]Ruling {
 	}
 	maps.Copy(rulings, attachmentRulings())
 	maps.Copy(rulings, instanceRulings())
+	maps.Copy(rulings, groupRulings())
 	return rulings
 }
 

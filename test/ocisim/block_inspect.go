@@ -17,6 +17,14 @@ func (r *Region) BootVolumes() []core.BootVolume { return inspect(r, bootVolumes
 // VolumeBackups returns all volume backups.
 func (r *Region) VolumeBackups() []core.VolumeBackup { return inspect(r, volumeBackups, "") }
 
+// VolumeGroups returns all volume groups.
+func (r *Region) VolumeGroups() []core.VolumeGroup { return inspect(r, volumeGroups, "") }
+
+// VolumeGroupBackups returns all volume group backups.
+func (r *Region) VolumeGroupBackups() []core.VolumeGroupBackup {
+	return inspect(r, volumeGroupBackups, "")
+}
+
 // VolumeAttachments returns all volume attachments, detached ones included while they are visible.
 func (r *Region) VolumeAttachments() []core.VolumeAttachment {
 	var list []core.VolumeAttachment

@@ -38,7 +38,7 @@ func blockDurations() map[string]ocisim.Range {
 		"volumeattachment.attach": fixed(10 * time.Second), "volumeattachment.detach": fixed(12 * time.Second),
 		"volumeattachment.login": fixed(3 * time.Second), "work.accept": fixed(time.Second),
 		"instance.update": fixed(5 * time.Second), "instance.stop": fixed(30 * time.Second), "instance.start": fixed(20 * time.Second),
-		"instance.terminate": fixed(time.Minute),
+		"instance.terminate": fixed(time.Minute), "volumegroup.*": fixed(2 * time.Second),
 	}
 }
 

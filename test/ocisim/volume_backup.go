@@ -222,6 +222,11 @@ func deleteVolumeBackup(c *call) (*answer, error) {
 			return nil, err
 		}
 	}
+	if group := value(b.VolumeGroupBackupId); group != "" {
+		if err := c.rule(GroupBackupMemberAlone, id, group); err != nil {
+			return nil, err
+		}
+	}
 	return c.deleted(id, string(b.LifecycleState), c.terminateBackup)
 }
 
