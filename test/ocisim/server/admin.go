@@ -55,6 +55,10 @@ GET    /rates                    budgets of each principal
 PATCH  /rates                    {"read": {"perSecond": 20, "burst": 40}, "services": {"compute.write": {"perSecond": 1}}, "retryAfter": "2s"}
 GET    /behaviour                what Oracle does not document: values and rulings, each with its reason
 PATCH  /behaviour                {"values": {"vnicLinger": "1s-5s"}, "rulings": {SITUATION: {"allow": true}}}; YAML too
+POST   /backend-health           {"balancer": OCID, "backendSet": "TCP-80", "backend": "10.0.0.3:30080", "status": "CRITICAL"}; "" ends it
+GET    /traffic                  where balancers listen, with serve --traffic
+POST   /traffic/backends         {"backend": "10.0.10.0/24", "to": "127.0.0.1"}: what backends lead to; an address, with or without port, too
+POST   /traffic/addresses        {"address": "198.18.0.2", "loopback": "127.70.0.1"}: where a balancer listens
 GET    /clock                    the region's time
 POST   /clock/advance            {"by": "10m"}
 POST   /hooks/stop-after         {"n": 3, "operations": ["CreateListener"], "writes": true, "freeze": true}: hold the answer of
@@ -101,6 +105,7 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("DELETE /denials", a.denials.clear)
 	mux.HandleFunc("DELETE /denials/{id}", a.denials.remove)
 	a.handleOptions(mux)
+	a.handleTraffic(mux)
 	mux.HandleFunc("GET /clock", a.clock)
 	mux.HandleFunc("POST /clock/advance", a.advance)
 	mux.HandleFunc("POST /hooks/stop-after", a.stopAfter)

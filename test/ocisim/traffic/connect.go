@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"strconv"
@@ -64,39 +65,56 @@ func (b *Body) dial(ctx context.Context, address string, port int) (net.Conn, er
 	if b.options.Dial != nil {
 		return b.options.Dial(ctx, target)
 	}
-	real, err := b.resolve(address, target)
+	socket, err := b.resolve(address, target)
 	if err != nil {
 		return nil, err
 	}
 	var d net.Dialer
-	return d.DialContext(ctx, "tcp", real)
+	return d.DialContext(ctx, "tcp", socket)
 }
 
-// resolve applies the map of backends.
+// resolve applies the map of backends: an address with its port, an address, the smallest block of addresses.
 func (b *Body) resolve(address, target string) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if to, ok := b.mapped[target]; ok {
+	to, ok := b.mapped[target]
+	if !ok {
+		to, ok = b.mapped[address]
+	}
+	ip, err := netip.ParseAddr(address)
+	if !ok && err == nil {
+		to, ok = b.block(ip)
+	}
+	if !ok {
+		if b.options.Direct || (err == nil && ip.IsLoopback()) {
+			return target, nil
+		}
+		return "", ErrUnmapped
+	}
+	if _, _, err := net.SplitHostPort(to); err == nil {
 		return to, nil
 	}
-	if to, ok := b.mapped[address]; ok {
-		if _, _, err := net.SplitHostPort(to); err == nil {
-			return to, nil
-		}
-		_, port, err := net.SplitHostPort(target)
-		if err != nil {
-			return "", fmt.Errorf("backend %s: %w", target, err)
-		}
-		return net.JoinHostPort(to, port), nil
+	_, port, err := net.SplitHostPort(target)
+	if err != nil {
+		return "", fmt.Errorf("backend %s: %w", target, err)
 	}
-	if ip, err := netip.ParseAddr(address); b.options.Direct || (err == nil && ip.IsLoopback()) {
-		return target, nil
-	}
-	return "", ErrUnmapped
+	return net.JoinHostPort(to, port), nil
 }
 
-// MapBackend leads connections to a backend, "10.0.0.2:30080" or "10.0.0.2" for all its ports, to a real socket: "127.0.0.1:4711",
-// or "127.0.0.1" for the same port there. An empty target ends it.
+// block finds the smallest block of addresses in the map that has an address.
+func (b *Body) block(ip netip.Addr) (to string, found bool) {
+	bits := -1
+	for key, v := range b.mapped {
+		if p, err := netip.ParsePrefix(key); err == nil && p.Contains(ip) && p.Bits() > bits {
+			to, found, bits = v, true, p.Bits()
+		}
+	}
+	return to, found
+}
+
+// MapBackend leads connections to backends to real sockets. backend is "10.0.0.2:30080", "10.0.0.2" for all its ports, or
+// "10.0.0.0/24" for all addresses of a block; target is "127.0.0.1:4711", or "127.0.0.1" for the same port there. An empty
+// target ends it.
 func (b *Body) MapBackend(backend, target string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -105,4 +123,11 @@ func (b *Body) MapBackend(backend, target string) {
 		return
 	}
 	b.mapped[backend] = target
+}
+
+// Backends is the map that MapBackend makes.
+func (b *Body) Backends() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.mapped)
 }

@@ -103,3 +103,24 @@ func TestCipherNames(t *testing.T) {
 		t.Error("a suite of which Go has no cipher is taken")
 	}
 }
+
+func TestResolve(t *testing.T) {
+	b := New(Options{})
+	for backend, target := range map[string]string{
+		"10.0.2.0/24": "127.0.0.1", "10.0.0.0/16": "127.0.0.2:9", "10.0.2.7": "127.0.0.3", "10.0.2.7:80": "127.0.0.4:1", "fd00::/8": "::1",
+	} {
+		b.MapBackend(backend, target)
+	}
+	for _, c := range [][3]string{
+		{"10.0.2.7", "10.0.2.7:80", "127.0.0.4:1"}, {"10.0.2.7", "10.0.2.7:81", "127.0.0.3:81"}, {"10.0.2.8", "10.0.2.8:81", "127.0.0.1:81"},
+		{"10.0.3.8", "10.0.3.8:81", "127.0.0.2:9"}, {"fd00::1", "[fd00::1]:5", "[::1]:5"}, {"127.0.0.9", "127.0.0.9:5", "127.0.0.9:5"}, {"10.9.0.1", "10.9.0.1:5", ""},
+	} {
+		got, err := b.resolve(c[0], c[1])
+		if got != c[2] || (err == nil) != (c[2] != "") {
+			t.Errorf("%s leads to %q (%v), want %q", c[1], got, err, c[2])
+		}
+	}
+	if open, err := New(Options{Direct: true}).resolve("192.0.2.1", "192.0.2.1:5"); err != nil || open != "192.0.2.1:5" {
+		t.Errorf("direct: %q, %v", open, err)
+	}
+}

@@ -64,7 +64,7 @@ func relay(client, server net.Conn, idle time.Duration) {
 		client.Close()
 		server.Close()
 	}
-	<-done
+	_ = <-done // the end of the other direction; why it came does not matter any more
 	client.Close()
 	server.Close()
 }

@@ -28,6 +28,7 @@ type serveFlags struct {
 	instances []string // ADDRESS=INSTANCE
 	verbosity int
 	region    regionFlags
+	traffic   trafficFlags
 	server    server.Options
 }
 
@@ -68,6 +69,7 @@ The CA and the API keys of users are kept in --dir, so that a program that was s
 
 	flags.StringVar(&s.RealmDomain, "realm-domain", "", "second-level domain of the realm; that of the real realm if empty")
 	f.region.add(flags)
+	f.traffic.add(flags)
 	return cmd
 }
 
@@ -87,7 +89,15 @@ func serve(ctx context.Context, out, errs io.Writer, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
+	body, err := f.traffic.body(logger)
+	if err != nil {
+		return err
+	}
+	if body != nil {
+		options.Balancers = body
+	}
 	region := ocisim.New(options)
+	defer func() { _ = region.Close() }() // the process ends
 	if f.seed != "" {
 		if err := seed(region, f.seed); err != nil {
 			return err
