@@ -153,6 +153,7 @@ func DefaultBehaviour() *Behaviour {
 		monitoringRulings(),
 		lifeRulings(),
 		launchRulings(),
+		identityRulings(),
 	} {
 		maps.Copy(b.Rulings, rulings)
 	}

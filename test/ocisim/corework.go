@@ -29,6 +29,9 @@ func coreWorkService() service {
 	list.Verb = Inspect
 	return service{operations: []Operation{
 		op("GetWorkRequest", "/{workRequestId}", "", func(c *call) (*answer, error) {
+			if w := workRequests.find(c.cloud, c.param("workRequestId")); w != nil && w.service == ServiceIdentity {
+				return c.identityWork(w)
+			}
 			w, err := c.coreWork()
 			if err != nil {
 				return nil, err

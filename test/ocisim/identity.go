@@ -5,6 +5,7 @@ package ocisim
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/identity"
@@ -27,12 +28,15 @@ func identityService() service {
 	}
 	get := op("GetCompartment", "/20160918/compartments/{compartmentId}", "", "compartments", Inspect, (*call).showTarget)
 	get.Target = compartments.kindInfo
-	return service{operations: []Operation{
+	return service{operations: append(compartmentOperations(), []Operation{
 		op("ListAvailabilityDomains", "/20160918/availabilityDomains", "compartmentId*", "compartments", Inspect, listAvailabilityDomains),
 		op("ListFaultDomains", "/20160918/faultDomains", "compartmentId*,availabilityDomain*", "compartments", Inspect, listFaultDomains),
 		op("ListCompartments", "/20160918/compartments", "compartmentId*,limit,page,name,sortBy,sortOrder,lifecycleState",
 			"compartments", Inspect, listCompartments),
 		get,
+	}...), durations: map[string]Range{
+		"compartment.create": {Min: 500 * time.Millisecond, Max: 2 * time.Second},
+		"compartment.delete": {Min: 10 * time.Second, Max: 60 * time.Second},
 	}}
 }
 

@@ -200,7 +200,7 @@ func (k kind[T]) related(c *call, id string) (*T, error) {
 // createIn checks the compartment of a create: it must exist, and the principal must be allowed to create there.
 // Anything else is the common 404.
 func (c *call) createIn(compartment string) error {
-	if compartments.find(c.cloud, compartment) == nil {
+	if res := compartments.lookup(c.cloud, compartment); res == nil || terminal(res.state) {
 		return errNotFound()
 	}
 	if c.denied(c.operation.Resource, c.operation.Verb, compartment) {

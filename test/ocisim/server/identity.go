@@ -106,7 +106,7 @@ func (id *identity) credentials(instance instanceView) (instanceCredentials, err
 		}
 	}
 	leaf, err := signCertificate(&x509.Certificate{
-		Subject: instanceSubject(instance),
+		Subject:     instanceSubject(instance),
 		NotBefore:   time.Now().Add(-5 * time.Minute),
 		NotAfter:    time.Now().Add(instanceCertLifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
