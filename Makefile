@@ -54,12 +54,17 @@ image: ## Build the container image (needs a Docker engine or buildah's docker f
 ##@ Test
 
 .PHONY: test
-test: lint test-unit test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
+test: lint test-unit test-typescript test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
 
 .PHONY: test-unit
 test-unit: control-plane ## Unit and component tests, with the race detector.
 	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
 	@CGO_ENABLED=1 go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo) $(ARGS)
+
+.PHONY: test-typescript
+test-typescript: build ## The published packages of the OCI TypeScript SDK against the simulated region. Needs Node.js 20 or newer and npm.
+	$(call say,the OCI TypeScript SDK against ocisim)
+	@test/ocisim/typescript/run.sh bin/ocisim
 
 .PHONY: test-system
 test-system: build control-plane ## System tests: real etcd and kube-apiserver, our binaries as processes, the simulated region over TLS.
