@@ -95,20 +95,35 @@ func (r *Region) ResetCalls() {
 // observers have a lock of their own: they outlive a Reset.
 type observers struct {
 	mu    sync.Mutex
-	calls []func(Call)
+	calls []*observer
 }
 
-// OnCall lets a function see every call after it took effect and before its answer leaves. It runs without the
-// region's lock and may use the region; the caller of the API waits for it. So a test can stop a process exactly
-// between a call's effect and its answer.
-func (r *Region) OnCall(observe func(Call)) {
+// OnCall lets a function see every call after it took effect and before its answer leaves, until remove is called. It
+// runs without the region's lock and may use the region; the caller of the API waits for it. So a test can stop a
+// process exactly between a call's effect and its answer.
+func (r *Region) OnCall(observe func(Call)) (remove func()) {
 	r.observers.mu.Lock()
 	defer r.observers.mu.Unlock()
-	r.observers.calls = append(r.observers.calls, observe)
+	mine := &observer{observe}
+	r.observers.calls = append(r.observers.calls, mine)
+	return func() {
+		r.observers.mu.Lock()
+		defer r.observers.mu.Unlock()
+		r.observers.calls = without(r.observers.calls, mine)
+	}
 }
 
 func (o *observers) list() []func(Call) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.Clone(o.calls)
+	list := make([]func(Call), 0, len(o.calls))
+	for _, one := range o.calls {
+		list = append(list, one.see)
+	}
+	return list
+}
+
+// observer has an address, so that one can be told from another.
+type observer struct {
+	see func(Call)
 }

@@ -82,8 +82,14 @@ func (r *Region) serve(ctx context.Context, req *request) (*outcome, error) {
 			return &outcome{drop: true}, nil
 		}
 		err = strike.errBefore
+		for _, act := range strike.actBefore {
+			act(*record)
+		}
 	}
 	out, observers := r.apply(c, began, err, strike)
+	for _, act := range strike.actAfter {
+		act(*record)
+	}
 	for _, observe := range observers {
 		observe(*record)
 	}

@@ -4,6 +4,8 @@
 package ocisim
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -21,16 +23,21 @@ const (
 // Fault is something that goes wrong with matching calls. Empty conditions match everything. Several effects may be
 // combined; several faults may strike one call.
 type Fault struct {
-	Operation string `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "Create*", "*"
+	Operation string `json:"operation,omitempty"` // "GetInstance", "loadbalancer.GetWorkRequest", "Create*", "compute.*", "*"
 	Principal string `json:"principal,omitempty"` // Principal.ID
-	Resource  string `json:"resource,omitempty"`  // OCID in the path or the query
-	Writes    bool   `json:"writes,omitempty"`    // only calls that change something
+	// Resource is an OCID that the call names in its path, its query or its body, or whose work request it reads.
+	Resource string `json:"resource,omitempty"`
+	Writes   bool   `json:"writes,omitempty"` // only calls that change something
+	Reads    bool   `json:"reads,omitempty"`  // only the others
 	// Match is a further condition. It runs with the region's lock held and must not use the region.
 	Match func(Call) bool `json:"-"`
 
 	Nth    int     `json:"nth,omitempty"`    // first matching call that is struck, from 1; 0 is the first
 	Times  int     `json:"times,omitempty"`  // calls struck from there on; 0 is every one, or one if Nth is set
 	Chance float64 `json:"chance,omitempty"` // probability that a call is struck; 0 is certainty
+	// Budget lets each principal make so many matching calls to each service; those above it are struck, with 429 if
+	// the fault says nothing else. The zero Rate is none.
+	Budget Rate `json:"budget,omitzero"`
 
 	Status     int           `json:"status,omitempty"` // answers this error; a missing code follows from the status
 	Code       string        `json:"code,omitempty"`
@@ -48,12 +55,15 @@ type Fault struct {
 	FailWork bool `json:"failWork,omitempty"`
 
 	Note string `json:"note,omitempty"` // shown in the call log
+
+	act func(Call) // of somebody else: see Foreign.Before and Foreign.After
 }
 
 type armedFault struct {
 	Fault
 
 	seen, struck int
+	buckets      map[bucketName]*bucketState
 }
 
 // strike is the sum of the faults that hit one call.
@@ -64,6 +74,7 @@ type strike struct {
 	half                  bool
 	work                  *workFailure
 	note                  string
+	actBefore, actAfter   []func(Call)
 }
 
 type workFailure struct {
@@ -74,13 +85,57 @@ type workFailure struct {
 func (r *Region) Fault(f Fault) (remove func()) {
 	cl := r.lock()
 	defer r.mu.Unlock()
-	armed := &armedFault{Fault: f}
+	armed := &armedFault{Fault: f, buckets: map[bucketName]*bucketState{}}
 	cl.faults = append(cl.faults, armed)
 	return func() {
 		cl := r.lock()
 		defer r.mu.Unlock()
 		cl.faults = without(cl.faults, armed)
 	}
+}
+
+// harmless says whether a fault has no effect.
+func (f Fault) harmless() bool {
+	return f.Status == 0 && f.Drop == NoDrop && f.Delay == 0 && !f.HalfBody && !f.FailWork && f.act == nil
+}
+
+// status is the error that a fault answers: 429 for a budget that names nothing else.
+func (f Fault) status() int {
+	if f.Budget != (Rate{}) && f.harmless() {
+		return http.StatusTooManyRequests
+	}
+	return f.Status
+}
+
+// Validate refuses a fault that can never strike, or has no effect. Its error wraps ErrOption.
+func (f Fault) Validate() error {
+	switch {
+	case f.Operation != "" && !knownOperation(f.Operation):
+		return fmt.Errorf("%w: unknown operation %q", ErrOption, f.Operation)
+	case f.Status != 0 && (f.Status < 400 || f.Status > 599):
+		return fmt.Errorf("%w: status %d is not an error", ErrOption, f.Status)
+	case f.Chance < 0 || f.Chance > 1:
+		return fmt.Errorf("%w: chance %g is not a probability from 0 to 1", ErrOption, f.Chance)
+	case f.Nth < 0 || f.Times < 0 || f.Delay < 0 || f.RetryAfter < 0 || f.Budget.PerSecond < 0 || f.Budget.Burst < 0:
+		return fmt.Errorf("%w: a fault has no negative numbers", ErrOption)
+	case f.Reads && f.Writes:
+		return fmt.Errorf("%w: no call is both a read and a write", ErrOption)
+	case f.harmless() && f.Budget == (Rate{}):
+		return fmt.Errorf("%w: the fault has no effect: status, drop, delay, halfBody, failWork or budget", ErrOption)
+	}
+	return nil
+}
+
+// knownOperation says whether a name that a person wrote means any operation.
+func knownOperation(name string) bool {
+	for _, s := range services() {
+		for i := range s.operations {
+			if s.operations[i].named(name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Faults lists what is armed.
@@ -104,7 +159,7 @@ func (cl *cloud) strikes(c *call) strike {
 		}
 	}
 	for _, f := range cl.faults {
-		if !f.onWork() && f.matches(c) && f.hits(cl) {
+		if !f.onWork() && f.matches(c) && f.hits(cl, c) {
 			f.addTo(&s)
 		}
 	}
@@ -130,7 +185,7 @@ func (c *call) strikeWork() (settle func()) {
 			continue
 		}
 		counts = append(counts, count{f, f.seen, f.struck})
-		if f.hits(c.cloud) {
+		if f.hits(c.cloud, c) {
 			f.addTo(&s)
 		}
 	}
@@ -156,16 +211,25 @@ func (f *armedFault) matches(c *call) bool {
 	if f.Principal != "" && f.Principal != c.principal.ID {
 		return false
 	}
-	if f.Resource != "" && !c.mentions(f.Resource) || f.Writes && !c.operation.write() {
+	if write := c.operation.write(); f.Writes && !write || f.Reads && write {
+		return false
+	}
+	if f.Resource != "" && !c.mentions(f.Resource) {
 		return false
 	}
 	return f.Match == nil || f.Match(*c.record)
 }
 
-// mentions says whether an identifier stands in the path or the query of the call.
+// mentions says whether an identifier stands in the path, the query or the body of the call, or the call reads a work
+// request of it.
 func (c *call) mentions(id string) bool {
-	if contains(c.params, id) {
+	if contains(c.params, id) || bytes.Contains(c.body, []byte(`"`+id+`"`)) {
 		return true
+	}
+	for _, param := range c.params {
+		if w := workRequests.find(c.cloud, param); w != nil && w.target == id {
+			return true
+		}
 	}
 	for _, values := range c.query {
 		if contains(values, id) {
@@ -176,7 +240,7 @@ func (c *call) mentions(id string) bool {
 }
 
 // hits counts a matching call.
-func (f *armedFault) hits(cl *cloud) bool {
+func (f *armedFault) hits(cl *cloud, c *call) bool {
 	f.seen++
 	times := f.Times
 	if times == 0 && f.Nth > 0 {
@@ -186,6 +250,9 @@ func (f *armedFault) hits(cl *cloud) bool {
 		return false
 	}
 	if f.Chance > 0 && !cl.chance(f.Chance) {
+		return false
+	}
+	if f.Budget != (Rate{}) && takeFrom(f.buckets, bucketName{principal: c.principal.ID, service: c.operation.Service}, f.Budget, cl.now) {
 		return false
 	}
 	f.struck++
@@ -206,18 +273,26 @@ func (f *armedFault) addTo(s *strike) {
 	case NoDrop:
 	}
 	s.half = s.half || f.HalfBody
+	switch {
+	case f.act == nil:
+	case f.Applied:
+		s.actAfter = append(s.actAfter, f.act)
+	default:
+		s.actBefore = append(s.actBefore, f.act)
+	}
 	s.note = f.describe()
 	if f.FailWork {
 		s.work = &workFailure{code: orElse(f.Code, "INTERNAL_ERROR"), message: orElse(f.Message, "An internal error occurred.")}
 		return
 	}
-	if f.Status == 0 {
+	status := f.status()
+	if status == 0 {
 		return
 	}
-	code := orElse(f.Code, defaultCodes[f.Status])
-	err := &APIError{Status: f.Status, Code: orElse(code, "InternalServerError"), Message: f.Message, RetryAfter: f.RetryAfter}
+	code := orElse(f.Code, defaultCodes[status])
+	err := &APIError{Status: status, Code: orElse(code, "InternalServerError"), Message: f.Message, RetryAfter: f.RetryAfter}
 	if err.Message == "" {
-		err.Message = orElse(defaultMessages[f.Status], http.StatusText(f.Status))
+		err.Message = orElse(defaultMessages[status], http.StatusText(status))
 	}
 	if f.Applied {
 		s.errAfter = err
@@ -238,8 +313,10 @@ func (f *armedFault) describe() string {
 		return "dropped after applying"
 	case f.HalfBody:
 		return "half of the body"
-	case f.Status != 0:
-		return http.StatusText(f.Status)
+	case f.status() != 0:
+		return http.StatusText(f.status())
+	case f.act != nil:
+		return "somebody else acts"
 	default:
 		return "delayed"
 	}

@@ -24,6 +24,45 @@ type Foreign struct {
 // Foreign returns the hand of somebody else.
 func (r *Region) Foreign() *Foreign { return &Foreign{r} }
 
+// Trigger says at which calls of a client somebody else acts. Empty conditions match everything.
+type Trigger struct {
+	Operation string `json:"operation,omitempty"` // as in Fault
+	Principal string `json:"principal,omitempty"`
+	Resource  string `json:"resource,omitempty"`
+	Writes    bool   `json:"writes,omitempty"`
+	Nth       int    `json:"nth,omitempty"`   // first matching call, from 1; 0 is the first
+	Times     int    `json:"times,omitempty"` // how often from there on; 0 is once
+}
+
+// Validate refuses a trigger that can never match. Its error wraps ErrOption.
+func (t Trigger) Validate() error {
+	f := t.fault()
+	f.act = func(Call) {}
+	return f.Validate()
+}
+
+func (t Trigger) fault() Fault {
+	return Fault{
+		Operation: t.Operation, Principal: t.Principal, Resource: t.Resource, Writes: t.Writes,
+		Nth: max(t.Nth, 1), Times: t.Times, Note: "somebody else acts",
+	}
+}
+
+// Before lets somebody else act just before a call of a client is applied, as if between that call and the one before
+// it, until remove is called. The function runs without the region's lock; the client waits for it.
+func (f *Foreign) Before(t Trigger, act func(*Foreign, Call)) (remove func()) {
+	fault := t.fault()
+	fault.act = func(c Call) { act(f, c) }
+	return f.region.Fault(fault)
+}
+
+// After is Before for the moment when a call is applied and its answer has not left yet.
+func (f *Foreign) After(t Trigger, act func(*Foreign, Call)) (remove func()) {
+	fault := t.fault()
+	fault.act, fault.Applied = func(c Call) { act(f, c) }, true
+	return f.region.Fault(fault)
+}
+
 // mutate changes a resource of a kind.
 func mutate[T any](f *Foreign, k kind[T], id string, change func(*T)) error {
 	cl := f.region.lock()

@@ -4,7 +4,6 @@
 package ocisim
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -119,11 +118,63 @@ func (o Options) MarshalJSON() ([]byte, error) {
 // error.
 func (o *Options) UnmarshalJSON(text []byte) error {
 	file := optionsFile{(*plainOptions)(o), Duration(o.RetryAfter)}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&file); err != nil {
+	if err := decodeStrictly(text, &file); err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
 	o.RetryAfter = time.Duration(file.RetryAfter)
+	return nil
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (m Moment) MarshalText() ([]byte, error) {
+	switch m {
+	case BeforeApply:
+		return []byte("before"), nil
+	case AfterApply:
+		return []byte("after"), nil
+	case NoDrop:
+	}
+	return nil, nil
+}
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (m *Moment) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "before":
+		*m = BeforeApply
+	case "after":
+		*m = AfterApply
+	case "":
+		*m = NoDrop
+	default:
+		return fmt.Errorf("%w: a connection drops before or after the call is applied, not %q", ErrOption, text)
+	}
+	return nil
+}
+
+// plainFault is a Fault without its JSON methods.
+type plainFault Fault
+
+// faultFile is a Fault with durations that a person can write.
+type faultFile struct {
+	*plainFault
+
+	RetryAfter Duration `json:"retryAfter,omitempty"`
+	Delay      Duration `json:"delay,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (f Fault) MarshalJSON() ([]byte, error) {
+	plain := plainFault(f)
+	return json.Marshal(faultFile{&plain, Duration(f.RetryAfter), Duration(f.Delay)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler. An unknown key is an error.
+func (f *Fault) UnmarshalJSON(text []byte) error {
+	file := faultFile{plainFault: (*plainFault)(f)}
+	if err := decodeStrictly(text, &file); err != nil {
+		return fmt.Errorf("fault: %w", err)
+	}
+	f.RetryAfter, f.Delay = time.Duration(file.RetryAfter), time.Duration(file.Delay)
 	return nil
 }

@@ -3,7 +3,10 @@
 
 package ocisim
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Policy names permissions that are taken away. Empty fields match everything. As in OCI's policy language a verb
 // includes the weaker ones, so without "read" there is no "use" and no "manage" either; "inspect" is what lists
@@ -13,7 +16,35 @@ type Policy struct {
 	Verb         Verb   `json:"verb,omitempty"`         // the weakest verb that is gone
 	ResourceType string `json:"resourceType,omitempty"` // "instances", "load-balancers", …
 	Compartment  string `json:"compartment,omitempty"`  // OCID
-	Operation    string `json:"operation,omitempty"`    // "GetInstance" or "compute.GetInstance": only this one
+	Operation    string `json:"operation,omitempty"`    // "GetInstance", "compute.GetInstance" or "compute.*": only these
+}
+
+// Validate refuses a policy that can never match. Its error wraps ErrOption.
+func (p Policy) Validate() error {
+	switch {
+	case p.Verb != "" && verbStrength[p.Verb] == 0:
+		return fmt.Errorf("%w: unknown verb %q; the verbs are inspect, read, use and manage", ErrOption, p.Verb)
+	case p.ResourceType != "" && !contains(resourceTypes(), p.ResourceType):
+		return fmt.Errorf("%w: unknown resource type %q; the types are %s", ErrOption, p.ResourceType, strings.Join(resourceTypes(), ", "))
+	case p.Operation != "" && !knownOperation(p.Operation):
+		return fmt.Errorf("%w: unknown operation %q", ErrOption, p.Operation)
+	}
+	return nil
+}
+
+// resourceTypes are those that policies know.
+func resourceTypes() []string {
+	known := map[string]bool{}
+	for _, s := range services() {
+		for _, o := range s.operations {
+			known[o.Resource] = true
+			if o.Target != nil {
+				known[o.Target.policy] = true
+			}
+		}
+	}
+	delete(known, "")
+	return sortedKeys(known)
 }
 
 type denial struct {

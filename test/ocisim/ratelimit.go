@@ -44,21 +44,28 @@ func (cl *cloud) takeToken(c *call) error {
 	if rate.PerSecond <= 0 {
 		return nil
 	}
-	burst := float64(max(rate.Burst, 1))
-	name := bucketName{c.principal.ID, c.operation.Service, c.operation.write()}
-	b := cl.buckets[name]
-	if b == nil {
-		b = &bucketState{tokens: burst, filled: cl.now}
-		cl.buckets[name] = b
+	if takeFrom(cl.buckets, bucketName{c.principal.ID, c.operation.Service, c.operation.write()}, rate, cl.now) {
+		return nil
 	}
-	b.tokens = min(burst, b.tokens+cl.now.Sub(b.filled).Seconds()*rate.PerSecond)
-	b.filled = cl.now
+	return &APIError{
+		Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: messageThrottle,
+		RetryAfter: cl.options.RetryAfter,
+	}
+}
+
+// takeFrom spends one call of a budget; false if it is used up. A budget starts full.
+func takeFrom(buckets map[bucketName]*bucketState, name bucketName, rate Rate, now time.Time) bool {
+	burst := float64(max(rate.Burst, 1))
+	b := buckets[name]
+	if b == nil {
+		b = &bucketState{tokens: burst, filled: now}
+		buckets[name] = b
+	}
+	b.tokens = min(burst, b.tokens+now.Sub(b.filled).Seconds()*rate.PerSecond)
+	b.filled = now
 	if b.tokens < 1 {
-		return &APIError{
-			Status: http.StatusTooManyRequests, Code: "TooManyRequests", Message: messageThrottle,
-			RetryAfter: cl.options.RetryAfter,
-		}
+		return false
 	}
 	b.tokens--
-	return nil
+	return true
 }

@@ -29,7 +29,10 @@ GET    /objects                  resources, with a limit: kind= under=OCID id= s
 GET    /operations               operations and the permissions that they need
 POST   /seed                     add a world (YAML or JSON)
 POST   /reset                    empty the region: resources, faults, denials, call log
-POST   /foreign                  act as Terraform: {"id": OCID, "set": {merge patch}} or {"id": OCID, "delete": true}
+POST   /foreign                  act as Terraform: {"id": OCID, "set": {merge patch}} or {"id": OCID, "delete": true}; now, or
+                                 at a call of a client: "after" or "before": {"operation": ..., "nth": 2, "principal": OCID}
+GET    /foreign                  acts that wait for their call, and what became of them
+DELETE /foreign, /foreign/ID
 GET    /calls                    call log; since=SEQ wait=10s operation= principal= service= status= writes=true limit=
                                  follow=true streams one JSON object a line
 GET    /calls/recent             newest first, for people; operation= principal= text= status=429|4xx|errors|dropped writes=true
@@ -75,14 +78,18 @@ POST   /tokens/expire            end every security token now
 // admin is the admin API. Faults and denials that were made in process do not show here.
 type admin struct {
 	server  *Server
-	faults  *ledger[faultRequest]
+	faults  *ledger[ocisim.Fault]
 	denials *ledger[ocisim.Policy]
+	acts    *ledger[*act]
 	changes *broadcast
 	assets  string // version of the page
 }
 
 func (s *Server) adminHandler() http.Handler {
-	a := &admin{server: s, faults: newLedger[faultRequest](), denials: newLedger[ocisim.Policy](), changes: s.changes, assets: assetsVersion()}
+	a := &admin{
+		server: s, faults: newLedger[ocisim.Fault](), denials: newLedger[ocisim.Policy](), acts: newLedger[*act](), changes: s.changes,
+		assets: assetsVersion(),
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", index)
 	mux.HandleFunc("GET /ui/{name...}", asset)
@@ -91,6 +98,9 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("POST /seed", a.seed)
 	mux.HandleFunc("POST /reset", a.reset)
 	mux.HandleFunc("POST /foreign", a.foreign)
+	mux.HandleFunc("GET /foreign", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.acts.list()) })
+	mux.HandleFunc("DELETE /foreign", a.acts.clear)
+	mux.HandleFunc("DELETE /foreign/{id}", a.acts.remove)
 	mux.HandleFunc("GET /calls", a.calls)
 	mux.HandleFunc("GET /counters", a.counters)
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, s.Region().Metrics()) })

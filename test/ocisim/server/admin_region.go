@@ -4,7 +4,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,85 +40,31 @@ func (a *admin) seed(w http.ResponseWriter, r *http.Request) {
 func (a *admin) reset(w http.ResponseWriter, _ *http.Request) {
 	a.faults.empty()
 	a.denials.empty()
+	a.acts.empty()
 	a.server.region.Reset()
 	a.server.edge.reset()
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// foreignWrite is something that somebody else does to a resource.
-type foreignWrite struct {
-	ID     string          `json:"id"`
-	Set    json.RawMessage `json:"set,omitempty"`    // RFC 7386 merge patch of the resource's JSON
-	Delete bool            `json:"delete,omitempty"` // take it away at once
-}
-
-var errForeign = errors.New("want id, and either set or delete")
-
-func (a *admin) foreign(w http.ResponseWriter, r *http.Request) {
-	var write foreignWrite
-	if !decode(w, r, &write) {
-		return
-	}
-	if write.ID == "" || (len(write.Set) > 0) == write.Delete {
-		adminError(w, http.StatusBadRequest, errForeign)
-		return
-	}
-	var err error
-	if write.Delete {
-		err = a.server.region.Foreign().Delete(write.ID)
-	} else {
-		err = a.server.region.Foreign().Patch(write.ID, write.Set)
-	}
-	if err != nil {
-		adminError(w, http.StatusUnprocessableEntity, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// faultRequest is ocisim.Fault with durations and moments that a person can write.
-type faultRequest struct {
-	ocisim.Fault
-
-	Drop       string          `json:"drop,omitempty"` // "before" or "after" the call is applied
-	Delay      ocisim.Duration `json:"delay,omitempty"`
-	RetryAfter ocisim.Duration `json:"retryAfter,omitempty"`
-}
-
-var errDrop = errors.New(`drop: want "before" or "after"`)
-
-func (f faultRequest) fault() (ocisim.Fault, error) {
-	fault := f.Fault
-	fault.Delay, fault.RetryAfter = time.Duration(f.Delay), time.Duration(f.RetryAfter)
-	switch f.Drop {
-	case "":
-		fault.Drop = ocisim.NoDrop
-	case "before":
-		fault.Drop = ocisim.BeforeApply
-	case "after":
-		fault.Drop = ocisim.AfterApply
-	default:
-		return ocisim.Fault{}, errDrop
-	}
-	return fault, nil
-}
-
 func (a *admin) addFault(w http.ResponseWriter, r *http.Request) {
-	var request faultRequest
-	if !decode(w, r, &request) {
+	var fault ocisim.Fault
+	if !decode(w, r, &fault) {
 		return
 	}
-	fault, err := request.fault()
-	if err != nil {
+	if err := fault.Validate(); err != nil {
 		adminError(w, http.StatusBadRequest, err)
 		return
 	}
-	writeJSON(w, http.StatusCreated, a.faults.add(request, a.server.region.Fault(fault)))
+	writeJSON(w, http.StatusCreated, a.faults.add(fault, a.server.region.Fault(fault)))
 }
 
 func (a *admin) addDenial(w http.ResponseWriter, r *http.Request) {
 	var policy ocisim.Policy
 	if !decode(w, r, &policy) {
+		return
+	}
+	if err := policy.Validate(); err != nil {
+		adminError(w, http.StatusBadRequest, err)
 		return
 	}
 	writeJSON(w, http.StatusCreated, a.denials.add(policy, a.server.region.Deny(policy)))

@@ -51,7 +51,7 @@ type RegionInfo struct {
 // FaultInForce is a fault with what it did so far.
 type FaultInForce struct {
 	ID     string       `json:"id,omitempty"` // empty when it was made in process: only its maker can remove it
-	Value  faultRequest `json:"value"`
+	Value  ocisim.Fault `json:"value"`
 	Seen   int          `json:"seen"`
 	Struck int          `json:"struck"`
 }
@@ -144,13 +144,12 @@ func (a *admin) summary() Updates {
 func (a *admin) faultsInForce() []FaultInForce {
 	ids := map[string][]string{}
 	for _, e := range a.faults.list() {
-		if f, err := e.Value.fault(); err == nil {
-			ids[faultKey(f)] = append(ids[faultKey(f)], e.ID)
-		}
+		key := faultKey(e.Value)
+		ids[key] = append(ids[key], e.ID)
 	}
 	list := []FaultInForce{}
 	for _, f := range a.server.region.ArmedFaults() {
-		shown := FaultInForce{Value: requestFor(f.Fault), Seen: f.Seen, Struck: f.Struck}
+		shown := FaultInForce{Value: f.Fault, Seen: f.Seen, Struck: f.Struck}
 		if key := faultKey(f.Fault); f.Match == nil && len(ids[key]) > 0 {
 			shown.ID, ids[key] = ids[key][0], ids[key][1:]
 		}
@@ -163,19 +162,6 @@ func (a *admin) faultsInForce() []FaultInForce {
 func faultKey(f ocisim.Fault) string {
 	f.Match = nil
 	return fmt.Sprintf("%#v", f)
-}
-
-// requestFor is the request that makes a fault.
-func requestFor(f ocisim.Fault) faultRequest {
-	request := faultRequest{Fault: f, Delay: ocisim.Duration(f.Delay), RetryAfter: ocisim.Duration(f.RetryAfter)}
-	switch f.Drop {
-	case ocisim.BeforeApply:
-		request.Drop = "before"
-	case ocisim.AfterApply:
-		request.Drop = "after"
-	case ocisim.NoDrop:
-	}
-	return request
 }
 
 // object is a resource with what the server knows of it besides its own fields.
