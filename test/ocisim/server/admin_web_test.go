@@ -124,7 +124,7 @@ func TestObjects(t *testing.T) {
 		"kind=instance&text=us-ashburn-ad-3":                         {"node-3", 1},
 		"kind=instance&text=nosuch":                                  {"", 0},
 		"kind=subnet&kind=VCN":                                       {"demo load-balancers nodes", 3},
-		"kind=VNIC&limit=1&under=" + subnet:                          {"node-1", 3},
+		"kind=VNIC&limit=1&under=" + subnet:                          {"node-1", 4}, // three nodes and a mount target
 		"id=" + subnet:                                               {"nodes", 1},
 		"id=" + subnet + "&kind=VCN":                                 {"", 0},
 		"id=ocid1.instance.oc1.iad.aaaaaaaademonode1&id=" + "nosuch": {"node-1", 1},

@@ -171,19 +171,6 @@ func (c *Client) Advance(ctx context.Context, d time.Duration) error {
 	return c.call(ctx, http.MethodPost, "/clock/advance", nil, map[string]string{"by": d.String()}, nil)
 }
 
-// Deny takes permissions away until restore is called.
-func (c *Client) Deny(ctx context.Context, p ocisim.Policy) (restore func(context.Context) error, err error) {
-	var made struct {
-		ID string `json:"id"`
-	}
-	if err := c.call(ctx, http.MethodPost, "/denials", nil, p, &made); err != nil {
-		return nil, err
-	}
-	return func(ctx context.Context) error {
-		return c.call(ctx, http.MethodDelete, "/denials/"+made.ID, nil, nil, nil)
-	}, nil
-}
-
 // StopAfter arranges for a call to be held after it was applied.
 func (c *Client) StopAfter(ctx context.Context, rule server.StopRule) (*Stop, error) {
 	var status server.StopStatus
