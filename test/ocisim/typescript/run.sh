@@ -34,7 +34,7 @@ node_modules/.bin/tsc --project .
 dir=$(mktemp -d)
 "$ocisim" serve --seed world.yaml --dir "$dir" --duration '*=10ms-50ms' \
 	--listen 127.0.0.1:0 --proxy 127.0.0.1:0 --metadata 127.0.0.1:0 --admin 127.0.0.1:0 \
-	>"$dir/out" 2>"$dir/err" &
+	--proxymux 127.0.0.1:0 >"$dir/out" 2>"$dir/err" &
 pid=$!
 trap 'kill "$pid" 2>/dev/null || true; rm -rf "$dir"' EXIT
 until grep -q '^admin API' "$dir/out"; do
@@ -48,7 +48,8 @@ unset http_proxy https_proxy no_proxy # Node.js prefers them to those in capital
 OCISIM_ADMIN=$(row 'admin API')
 OCISIM_ENDPOINT=$(row endpoint)
 OCI_METADATA_BASE_URL=$(row 'export OCI_METADATA_BASE_URL=')
-export OCISIM_ADMIN OCISIM_ENDPOINT OCI_METADATA_BASE_URL
+OCISIM_PROXYMUX=$(row 'workload identity')
+export OCISIM_ADMIN OCISIM_ENDPOINT OCI_METADATA_BASE_URL OCISIM_PROXYMUX
 eval "$("$ocisim" env --admin "${OCISIM_ADMIN#http://}" --user script)"
 export HOME=$dir # the SDK prefers an ~/.oci/config to OCI_CONFIG_FILE
 

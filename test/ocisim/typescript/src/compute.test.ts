@@ -15,19 +15,36 @@ const workRequests = closing(new workrequests.WorkRequestClient({ authentication
 const waiters = client.createWaiters(workRequests, waiting);
 const { Running, Stopped, Terminated } = core.models.Instance.LifecycleState;
 
-test("instances: list, get, update, stop, start, terminate", async () => {
+test("instances: launch, list, get, update, stop, start, terminate", async () => {
   const all = await everyPage(
     3,
     (page) => client.listInstances({ compartmentId, limit: 3, page }),
     client.listAllInstances({ compartmentId, limit: 3 }),
   );
   assert.deepEqual(all.map(({ displayName }) => displayName).sort(), [1, 2, 3, 4, 5, 6, 7].map((n) => `worker-${n}`));
-  const [named] = (await client.listInstances({ compartmentId, displayName: "worker-7" })).items;
-  const instanceId = must(named).id;
+  const launched = await client.launchInstance({
+    opcRetryToken: "launch",
+    launchInstanceDetails: {
+      compartmentId,
+      availabilityDomain: must(all[0]).availabilityDomain,
+      displayName: "launched",
+      shape: "VM.Standard.E5.Flex",
+      shapeConfig: { ocpus: 2, memoryInGBs: 16 },
+      sourceDetails: {
+        sourceType: core.models.InstanceSourceViaImageDetails.sourceType,
+        imageId: "ocid1.image.oc1.iad.aaaaaaaats",
+      } as core.models.InstanceSourceViaImageDetails,
+      createVnicDetails: { subnetId: nodeSubnetId, assignPublicIp: false, hostnameLabel: "launched" },
+      metadata: { user_data: "IyEvYmluL3NoCg==" },
+    },
+  });
+  const instanceId = launched.instance.id;
+  await waiters.forInstance({ instanceId }, Running);
 
   const { instance, etag } = await client.getInstance({ instanceId });
   assert.equal(instance.lifecycleState, Running);
   assert.equal(instance.region, "iad");
+  assert.equal(instance.shapeConfig?.ocpus, 2);
   assert.ok(time(instance.timeCreated));
 
   const updateInstanceDetails = { displayName: "renamed", freeformTags: { made: "by a script" } };

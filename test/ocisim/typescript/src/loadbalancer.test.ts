@@ -126,6 +126,24 @@ test("load balancers", async (t) => {
     assert.deepEqual(new Set(items.map(({ lifecycleState }) => lifecycleState)), new Set([Succeeded]));
   });
 
+  await t.test("single backends", async () => {
+    const backendSetName = "web";
+    const backendName = "10.0.10.4:30080";
+    const createBackendDetails = { ipAddress: "10.0.10.4", port: 30080, weight: 2 };
+    await done(await client.createBackend({ loadBalancerId, backendSetName, createBackendDetails }));
+    const updateBackendDetails = { weight: 5, backup: false, drain: true, offline: false };
+    await done(await client.updateBackend({ loadBalancerId, backendSetName, backendName, updateBackendDetails }));
+    const { backend } = await client.getBackend({ loadBalancerId, backendSetName, backendName });
+    assert.deepEqual({ weight: backend.weight, drain: backend.drain }, { weight: 5, drain: true });
+    const { items } = await client.listBackends({ loadBalancerId, backendSetName });
+    assert.deepEqual(items.map(({ name }) => name), ["10.0.10.2:30080", backendName]);
+    const { backendSetHealth } = await client.getBackendSetHealth({ loadBalancerId, backendSetName });
+    assert.equal(backendSetHealth.totalBackendCount, 2);
+    await done(await client.deleteBackend({ loadBalancerId, backendSetName, backendName }));
+    const gone = client.getBackend({ loadBalancerId, backendSetName, backendName, retryConfiguration: noRetry });
+    await refused(gone, 404, "NotAuthorizedOrNotFound");
+  });
+
   await t.test("delete", async () => {
     const deletions = await Promise.all(ids.map((loadBalancerId) => client.deleteLoadBalancer({ loadBalancerId })));
     await Promise.all(deletions.map(done));

@@ -7,13 +7,58 @@ import { test } from "node:test";
 import * as core from "oci-core";
 import * as workrequests from "oci-workrequests";
 
-import { closing, compartmentId, everyPage, must, noRetry, provider, refused, time, vcnId, waiting } from "./region.js";
+import { closing, compartmentId, everyPage, gone, must, noRetry, provider, refused, time, vcnId, waiting } from "./region.js";
 
 const client = closing(new core.VirtualNetworkClient({ authenticationDetailsProvider: provider }));
 const compute = closing(new core.ComputeClient({ authenticationDetailsProvider: provider }));
 const workRequests = closing(new workrequests.WorkRequestClient({ authenticationDetailsProvider: provider }));
 const waiters = client.createWaiters(workRequests, waiting);
 const { Ingress, Egress } = core.models.SecurityRule.Direction;
+
+test("a network with a subnet, a gateway and a route table", async () => {
+  const created = await client.createVcn({
+    createVcnDetails: { compartmentId, displayName: "second", cidrBlocks: ["10.9.0.0/16"], dnsLabel: "second" },
+  });
+  const vcnId = created.vcn.id;
+  await waiters.forVcn({ vcnId }, core.models.Vcn.LifecycleState.Available);
+  const { internetGateway } = await client.createInternetGateway({
+    createInternetGatewayDetails: { compartmentId, vcnId, isEnabled: true, displayName: "door" },
+  });
+  const toDoor: core.models.RouteRule = {
+    destination: "0.0.0.0/0",
+    destinationType: core.models.RouteRule.DestinationType.CidrBlock,
+    networkEntityId: internetGateway.id,
+  };
+  const { routeTable } = await client.createRouteTable({
+    createRouteTableDetails: { compartmentId, vcnId, displayName: "routes", routeRules: [toDoor] },
+  });
+  const rtId = routeTable.id;
+  const { subnet } = await client.createSubnet({
+    createSubnetDetails: { compartmentId, vcnId, cidrBlock: "10.9.1.0/24", displayName: "subnet", routeTableId: rtId },
+  });
+  await waiters.forSubnet({ subnetId: subnet.id }, core.models.Subnet.LifecycleState.Available);
+
+  const { routeTable: before, etag } = await client.getRouteTable({ rtId });
+  assert.deepEqual(before.routeRules.map(({ destination, networkEntityId }) => ({ destination, networkEntityId })), [
+    { destination: "0.0.0.0/0", networkEntityId: internetGateway.id },
+  ]);
+  const narrower = { rtId, ifMatch: etag, updateRouteTableDetails: { routeRules: [{ ...toDoor, destination: "192.0.2.0/24" }] } };
+  const { routeTable: after } = await client.updateRouteTable(narrower);
+  assert.deepEqual(after.routeRules.map(({ destination }) => destination), ["192.0.2.0/24"]);
+  await refused(client.updateRouteTable({ ...narrower, retryConfiguration: noRetry }), 412, "NoEtagMatch");
+  const tables = await client.listRouteTables({ compartmentId, vcnId });
+  assert.deepEqual(tables.items.map(({ displayName }) => displayName).sort(), ["Default Route Table for second", "routes"]);
+  await refused(client.deleteVcn({ vcnId, retryConfiguration: noRetry }), 409, "Conflict");
+
+  await client.deleteSubnet({ subnetId: subnet.id });
+  await gone(() => client.getSubnet({ subnetId: subnet.id, retryConfiguration: noRetry }));
+  await client.deleteRouteTable({ rtId });
+  await gone(() => client.getRouteTable({ rtId, retryConfiguration: noRetry }));
+  await client.deleteInternetGateway({ igId: internetGateway.id });
+  await gone(() => client.getInternetGateway({ igId: internetGateway.id, retryConfiguration: noRetry }));
+  await client.deleteVcn({ vcnId });
+  await gone(() => client.getVcn({ vcnId, retryConfiguration: noRetry }));
+});
 
 test("network security groups and their rules", async () => {
   const ids: string[] = [];

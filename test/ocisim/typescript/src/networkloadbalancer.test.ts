@@ -124,6 +124,23 @@ test("network load balancers", async (t) => {
     await done(await client.deleteBackendSet({ networkLoadBalancerId, backendSetName: "dns" }));
   });
 
+  await t.test("single backends", async () => {
+    const backendSetName = "web";
+    const backendName = "10.0.10.4:30080";
+    const createBackendDetails = { name: backendName, ipAddress: "10.0.10.4", port: 30080 };
+    await done(await client.createBackend({ networkLoadBalancerId, backendSetName, createBackendDetails }));
+    await done(
+      await client.updateBackend({ networkLoadBalancerId, backendSetName, backendName, updateBackendDetails: { weight: 5, isDrain: true } }),
+    );
+    const { backend } = await client.getBackend({ networkLoadBalancerId, backendSetName, backendName });
+    assert.deepEqual({ weight: backend.weight, isDrain: backend.isDrain }, { weight: 5, isDrain: true });
+    const { backendCollection } = await client.listBackends({ networkLoadBalancerId, backendSetName });
+    assert.equal(backendCollection.items?.length, 2);
+    await done(await client.deleteBackend({ networkLoadBalancerId, backendSetName, backendName }));
+    const gone = client.getBackend({ networkLoadBalancerId, backendSetName, backendName, retryConfiguration: noRetry });
+    await refused(gone, 404, "NotAuthorizedOrNotFound");
+  });
+
   await t.test("delete", async () => {
     for (const networkLoadBalancerId of ids) await done(await client.deleteNetworkLoadBalancer({ networkLoadBalancerId }));
     await refused(client.getNetworkLoadBalancer({ networkLoadBalancerId, retryConfiguration: noRetry }), 404, "NotAuthorizedOrNotFound");

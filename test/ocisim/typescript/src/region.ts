@@ -48,6 +48,15 @@ export async function refused(call: Promise<unknown>, statusCode: number, servic
   return assert.fail(`the call succeeded, expected ${statusCode} ${serviceCode}`);
 }
 
+/** Waits until reading a resource is a 404. The SDK's waiters for a final state are meant to, and pass the 404 on. */
+export async function gone(read: () => Promise<unknown>): Promise<void> {
+  await common.genericWaiter(
+    waiting,
+    () => read().then(() => 200, (error) => (error as common.OciError).statusCode),
+    (status) => status === 404,
+  );
+}
+
 interface Page<T> {
   items: T[];
   opcNextPage?: string;
