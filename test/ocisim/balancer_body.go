@@ -65,8 +65,10 @@ func (r *Region) BalancerChanges(known map[string]string) BalancerChanges {
 			changes.NetworkLoadBalancers = append(changes.NetworkLoadBalancers, *cloneOf(networkLoadBalancers.of(res)))
 		}
 	}
-	for key, status := range cl.balancers.forced {
-		changes.Forced[BackendName{key.balancer, key.set, key.backend}] = status
+	for _, notes := range cl.balancers {
+		for key, status := range notes.forced {
+			changes.Forced[BackendName{key.balancer, key.set, key.backend}] = status
+		}
 	}
 	if len(cl.schedule.events) > 0 {
 		changes.Next = max(0, cl.schedule.events[0].at.Sub(cl.now))
@@ -96,7 +98,7 @@ func (r *Region) BalancerCertificates(id string) map[string]BalancerCertificate 
 	bundles := map[string]BalancerCertificate{}
 	for name, c := range v.Certificates {
 		bundle := BalancerCertificate{Public: value(c.PublicCertificate), CA: value(c.CaCertificate)}
-		if d, ok := cl.balancers.keys[certificateKey{id, name}]; ok && value(d.Passphrase) == "" {
+		if d, ok := cl.balancers.read(id).keys[name]; ok && value(d.Passphrase) == "" {
 			bundle.Key = value(d.PrivateKey)
 		}
 		bundles[name] = bundle

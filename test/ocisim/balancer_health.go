@@ -41,9 +41,9 @@ func (r *Region) SetBackendHealth(balancerID, backendSet, backend string, status
 	key := backendKey{balancerID, backendSet, backend}
 	switch status {
 	case "":
-		delete(cl.balancers.forced, key)
+		delete(cl.balancers.of(balancerID).forced, key)
 	case HealthOK, HealthWarning, HealthCritical, HealthUnknown:
-		cl.balancers.forced[key] = status
+		cl.balancers.of(balancerID).forced[key] = status
 	default:
 		return fmt.Errorf("health %q of backend %s: %w", status, backend, errUnknownHealth)
 	}
@@ -64,7 +64,8 @@ type probed struct {
 // healthOf is the health of a backend: what a test has set; else what a body found; else CRITICAL on an instance that does
 // not run; else OK once enough checks had time to pass, and UNKNOWN before. Nothing checks an offline backend.
 func (cl *cloud) healthOf(p probed) HealthStatus {
-	if status, ok := cl.balancers.forced[p.key]; ok {
+	notes := cl.balancers.read(p.key.balancer)
+	if status, ok := notes.forced[p.key]; ok {
 		return status
 	}
 	if p.offline {
@@ -76,7 +77,7 @@ func (cl *cloud) healthOf(p probed) HealthStatus {
 	if cl.instanceDown(p.target, p.address) {
 		return HealthCritical
 	}
-	since, known := cl.balancers.since[p.key]
+	since, known := notes.since[p.key]
 	if !known {
 		since = p.made
 	}

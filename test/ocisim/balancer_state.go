@@ -15,58 +15,49 @@ type backendKey struct {
 	balancer, set, backend string
 }
 
-type certificateKey struct {
-	balancer, name string
-}
+// balancerState is what the region knows of balancers beside what the API shows, by balancer.
+type balancerState map[string]*balancerNotes
 
-// balancerState is what the region knows of balancers beside what the API shows.
-type balancerState struct {
+type balancerNotes struct {
 	since  map[backendKey]time.Time // when checks of a backend began; without an entry, when its balancer was made
 	forced map[backendKey]HealthStatus
-	keys   map[certificateKey]loadbalancer.CertificateDetails // with the private keys, which no answer shows
+	keys   map[string]loadbalancer.CertificateDetails // by name, with the private keys, which no answer shows
 }
 
-func newBalancerState() balancerState {
-	return balancerState{
-		since:  map[backendKey]time.Time{},
-		forced: map[backendKey]HealthStatus{},
-		keys:   map[certificateKey]loadbalancer.CertificateDetails{},
+// of returns the notes of a balancer, to be written to.
+func (s balancerState) of(balancer string) *balancerNotes {
+	if s[balancer] == nil {
+		s[balancer] = &balancerNotes{
+			since: map[backendKey]time.Time{}, forced: map[backendKey]HealthStatus{}, keys: map[string]loadbalancer.CertificateDetails{},
+		}
 	}
+	return s[balancer]
 }
 
-func (s *balancerState) keepKey(balancer string, d loadbalancer.CertificateDetails) {
-	s.keys[certificateKey{balancer, value(d.CertificateName)}] = d
+// read returns the notes of a balancer, to be read.
+func (s balancerState) read(balancer string) balancerNotes {
+	if s[balancer] == nil {
+		return balancerNotes{}
+	}
+	return *s[balancer]
 }
 
-func (s *balancerState) dropKey(balancer, name string) {
-	delete(s.keys, certificateKey{balancer, name})
+func (s balancerState) keepKey(balancer string, d loadbalancer.CertificateDetails) {
+	s.of(balancer).keys[value(d.CertificateName)] = d
 }
+
+func (s balancerState) dropKey(balancer, name string) { delete(s.of(balancer).keys, name) }
 
 // forget drops all about a balancer that is gone.
-func (s *balancerState) forget(balancer string) {
-	for k := range s.since {
-		if k.balancer == balancer {
-			delete(s.since, k)
-		}
-	}
-	for k := range s.forced {
-		if k.balancer == balancer {
-			delete(s.forced, k)
-		}
-	}
-	for k := range s.keys {
-		if k.balancer == balancer {
-			delete(s.keys, k)
-		}
-	}
-}
+func (s balancerState) forget(balancer string) { delete(s, balancer) }
 
 // track starts the checks of the backends that a balancer got, and forgets those that it lost.
-func (s *balancerState) track(balancer string, before, after map[string][]string, now time.Time) {
+func (s balancerState) track(balancer string, before, after map[string][]string, now time.Time) {
+	notes := s.of(balancer)
 	for set, names := range after {
 		for _, name := range names {
 			if !contains(before[set], name) {
-				s.since[backendKey{balancer, set, name}] = now
+				notes.since[backendKey{balancer, set, name}] = now
 			}
 		}
 	}
@@ -74,8 +65,8 @@ func (s *balancerState) track(balancer string, before, after map[string][]string
 		for _, name := range names {
 			if !contains(after[set], name) {
 				k := backendKey{balancer, set, name}
-				delete(s.since, k)
-				delete(s.forced, k)
+				delete(notes.since, k)
+				delete(notes.forced, k)
 			}
 		}
 	}

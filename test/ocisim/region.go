@@ -133,7 +133,7 @@ func newCloud(options Options, now time.Time) *cloud {
 		vnicOwners:    map[string]string{},
 		ownedVNICs:    map[string][]string{},
 		block:         newBlockState(),
-		balancers:     newBalancerState(),
+		balancers:     balancerState{},
 	}
 	if cl.behaviour == nil {
 		cl.behaviour = DefaultBehaviour()

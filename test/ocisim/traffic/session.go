@@ -56,15 +56,15 @@ func endAll(sessions []*session, reset bool) {
 func relay(client, server net.Conn, idle time.Duration) {
 	var last atomic.Int64
 	last.Store(time.Now().UnixNano())
-	done := make(chan error, 2)
+	clean := make(chan bool, 2)
 	for _, way := range [2]struct{ from, to net.Conn }{{client, server}, {server, client}} {
-		go func() { done <- carry(way.from, way.to, idle, &last) }()
+		go func() { clean <- carry(way.from, way.to, idle, &last) == nil }()
 	}
-	if err := <-done; err != nil {
+	if !<-clean {
 		client.Close()
 		server.Close()
 	}
-	_ = <-done // the end of the other direction; why it came does not matter any more
+	<-clean
 	client.Close()
 	server.Close()
 }
