@@ -48,11 +48,11 @@ type caBundle struct {
 
 // shownBundle is a bundle as both services show it.
 type shownBundle struct {
-	Id             *string                                           `json:"id"`
+	ID             *string                                           `json:"id"`
 	Name           *string                                           `json:"name"`
 	TimeCreated    *common.SDKTime                                   `json:"timeCreated"`
 	LifecycleState certificatesmanagement.CaBundleLifecycleStateEnum `json:"lifecycleState"`
-	CompartmentId  *string                                           `json:"compartmentId"`
+	CompartmentID  *string                                           `json:"compartmentId"`
 	Description    *string                                           `json:"description"`
 	FreeformTags   map[string]string                                 `json:"freeformTags"`
 	DefinedTags    map[string]map[string]interface{}                 `json:"definedTags"`

@@ -227,7 +227,9 @@ func deleteFileSystem(c *call) (*answer, error) {
 	}
 	fileSystems.update(cl, id, func(v *filestorage.FileSystem) { v.LifecycleState = filestorage.FileSystemLifecycleStateDeleting })
 	for s := range fileSnapshots.under(cl, id) {
-		cl.setSnapshotState(value(s.Id), filestorage.SnapshotLifecycleStateDeleting)
+		if s.LifecycleState != filestorage.SnapshotLifecycleStateDeleted {
+			cl.setSnapshotState(value(s.Id), filestorage.SnapshotLifecycleStateDeleting)
+		}
 	}
 	cl.after(cl.duration("filesystem.delete"), func() {
 		if !cl.setFileSystemState(id, filestorage.FileSystemLifecycleStateDeleting, filestorage.FileSystemLifecycleStateDeleted) {
