@@ -177,7 +177,7 @@ func (b *balancer) change(ctx context.Context, begin func(context.Context) (stri
 func (b *balancer) wait(ctx context.Context, work string) error {
 	type progress struct{ state, id string }
 	for {
-		if err := sleep(ctx, 4*time.Second); err != nil {
+		if err := sleep(ctx, 10*time.Second); err != nil {
 			return err
 		}
 		got, err := attempt(ctx, func(ctx context.Context) (progress, error) {

@@ -108,7 +108,7 @@ func (v *volume) step(ctx context.Context) (bool, error) {
 	switch got.LifecycleState {
 	case core.VolumeLifecycleStateAvailable, core.VolumeLifecycleStateFaulty:
 	default:
-		return false, sleep(ctx, 3*time.Second)
+		return false, sleep(ctx, 6*time.Second)
 	}
 	keep := v.wanted && got.LifecycleState == core.VolumeLifecycleStateAvailable
 	settled, err := v.place(ctx, keep && v.attached)
@@ -140,7 +140,7 @@ func (v *volume) create(ctx context.Context) error {
 		return err
 	}
 	v.id = *r.Id
-	return sleep(ctx, 4*time.Second)
+	return sleep(ctx, 8*time.Second)
 }
 
 func (v *volume) remove(ctx context.Context) error {
@@ -178,7 +178,7 @@ func (v *volume) place(ctx context.Context, attached bool) (bool, error) {
 		switch state := a.GetLifecycleState(); {
 		case state == core.VolumeAttachmentLifecycleStateDetached:
 		case state != core.VolumeAttachmentLifecycleStateAttached:
-			return false, sleep(ctx, 3*time.Second)
+			return false, sleep(ctx, 6*time.Second)
 		case attached && *a.GetInstanceId() == v.node:
 			there = true
 		default:
@@ -217,8 +217,8 @@ func (v *volume) attach(ctx context.Context) error {
 
 // await waits for an attachment to be there, and to be seen.
 func (v *volume) await(ctx context.Context, id string) error {
-	for range 20 {
-		if err := sleep(ctx, 3*time.Second); err != nil {
+	for range 10 {
+		if err := sleep(ctx, 6*time.Second); err != nil {
 			return err
 		}
 		r, err := attempt(ctx, func(ctx context.Context) (core.GetVolumeAttachmentResponse, error) {
