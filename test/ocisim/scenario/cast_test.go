@@ -122,7 +122,7 @@ func newStage(t *testing.T) *stage {
 		t: t, began: time.Now(), nodes: &nodes{live: map[string]node{}},
 		region: ocisim.New(ocisim.Options{
 			Seed: 41, PageSize: 20, ShortPages: 0.2, EventualReads: eventualReads, DropOptional: 0.05,
-			Read: ocisim.Rate{PerSecond: 20, Burst: 40}, Write: ocisim.Rate{PerSecond: 10, Burst: 20}, LogSize: 1_000_000,
+			Read: ocisim.Rate{PerSecond: 20 / share, Burst: 40 / share}, Write: ocisim.Rate{PerSecond: 10 / share, Burst: 20 / share}, LogSize: 1_000_000,
 		}),
 	}
 	s.compartment = s.region.AddCompartment(ocisim.Compartment{Name: "clusters"})

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	balancerCount = 200
-	volumeCount   = 500
+	balancerCount = 200 / share
+	volumeCount   = 500 / share
 )
 
 // TestOneHour runs an hour with everything that can go wrong. In the end every object must be as wanted, nothing may be
@@ -292,7 +292,7 @@ func (s *stage) checkWeather() {
 			s.t.Errorf("no call was struck by %q", note)
 		}
 	}
-	for _, code := range []string{"TooManyRequests", "NotAuthorizedOrNotFound", "NoEtagMatch", "IncorrectState"} {
+	for _, code := range []string{"TooManyRequests", "NotAuthorizedOrNotFound", "NoEtagMatch", "InvalidatedRetryToken"} {
 		if refused[code] == 0 {
 			s.t.Errorf("no call was refused with %s", code)
 		}

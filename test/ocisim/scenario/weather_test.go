@@ -40,10 +40,10 @@ func drizzle() []ocisim.Fault {
 		{Match: ours, Chance: 0.01, Drop: ocisim.AfterApply, Note: "dropped after"},
 		{Match: ours, Chance: 0.005, HalfBody: true, Note: "half of the body"},
 		{Match: ours, Chance: 0.01, Delay: 5 * time.Second, Note: "slow"},
-		{Operation: "CreateLoadBalancer", Match: ours, Chance: 0.05, FailWork: true, Note: "creation fails"},
-		{Operation: "CreateNetworkLoadBalancer", Match: ours, Chance: 0.05, FailWork: true, Note: "creation fails"},
-		{Operation: "UpdateBackendSet", Match: ours, Chance: 0.05, FailWork: true, Note: "update fails"},
-		{Operation: "CreateVolume", Match: ours, Chance: 0.05, FailWork: true, Note: "volume is faulty"},
+		{Operation: "CreateLoadBalancer", Match: ours, Nth: 5, Times: 6, FailWork: true, Note: "creation fails"},
+		{Operation: "CreateNetworkLoadBalancer", Match: ours, Nth: 5, Times: 6, FailWork: true, Note: "creation fails"},
+		{Operation: "UpdateBackendSet", Match: ours, Nth: 5, Times: 20, FailWork: true, Note: "update fails"},
+		{Operation: "CreateVolume", Match: ours, Nth: 5, Times: 20, FailWork: true, Note: "volume is faulty"},
 	}
 }
 
