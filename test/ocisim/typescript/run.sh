@@ -11,12 +11,13 @@ set -euo pipefail
 ocisim=$(realpath "${1:-$(dirname "$0")/../../../bin/ocisim}")
 cd "$(dirname "$0")"
 
-for tool in node npm; do
-	if ! command -v "$tool" >/dev/null; then
-		printf '\033[1;33mNOT TESTED: the OCI TypeScript SDK against the simulator. It needs Node.js 20 or newer and npm; there is no %s.\033[0m\n' "$tool"
-		exit 0
-	fi
-done
+missing() {
+	printf '\033[1;33mNOT TESTED: the OCI TypeScript SDK against the simulator. It needs Node.js 20 or newer and npm; %s.\033[0m\n' "$1"
+	exit 0
+}
+command -v node >/dev/null || missing "there is no node"
+command -v npm >/dev/null || missing "there is no npm"
+node -e 'process.exit(parseInt(process.versions.node) >= 20 ? 0 : 1)' || missing "this is $(node --version)"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oci-ccm-tools/ocisim-typescript-$(sha256sum package-lock.json | cut -c1-16)
 if [ ! -d "$cache" ]; then
@@ -24,7 +25,7 @@ if [ ! -d "$cache" ]; then
 	mkdir -p "$(dirname "$cache")"
 	fresh=$(mktemp -d "$cache.XXXXXX")
 	cp package.json package-lock.json .npmrc "$fresh"
-	(cd "$fresh" && npm ci --ignore-scripts --no-audit --no-fund)
+	(cd "$fresh" && npm ci --ignore-scripts --no-audit --no-fund) || { rm -rf "$fresh"; exit 1; }
 	mv -T "$fresh" "$cache" || rm -rf "$fresh" # another run was faster
 fi
 rm -rf node_modules dist
