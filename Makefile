@@ -54,12 +54,19 @@ image: ## Build the container image (needs a Docker engine or buildah's docker f
 ##@ Test
 
 .PHONY: test
-test: lint test-unit test-typescript test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
+test: lint test-unit test-typescript test-web test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
 
 .PHONY: test-unit
 test-unit: control-plane ## Unit and component tests, with the race detector.
 	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
-	@CGO_ENABLED=1 go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo) $(ARGS)
+	@CGO_ENABLED=1 go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo -e /test/ocisim/webtest) $(ARGS)
+
+.PHONY: test-web
+test-web: ## The simulator's web page in headless Chromium, which is installed if that is possible (root and apt). Screenshots are in bin/test-web.
+	$(call say,the web page of the simulator in headless Chromium)
+	@hack/chromium.sh
+	@rm -rf bin/test-web && mkdir -p bin/test-web
+	@go test -count=1 -timeout 15m -artifacts -outputdir $(CURDIR)/bin/test-web ./test/ocisim/webtest/ $(ARGS)
 
 .PHONY: test-typescript
 test-typescript: build ## The published packages of the OCI TypeScript SDK against the simulated region. Needs Node.js 20 or newer and npm.

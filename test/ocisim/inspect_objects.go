@@ -94,7 +94,7 @@ type Mention struct {
 // Objects returns resources of any kinds in order of creation. The region stands still only while they are collected,
 // not while their text is searched and written.
 func (r *Region) Objects(q ObjectQuery) ObjectPage {
-	page := ObjectPage{Objects: []Object{}, Mentioned: map[string]Mention{}}
+	page := ObjectPage{Objects: []Object{}}
 	encoder, text := newEncoder(), bytes.ToLower([]byte(q.Text))
 	for _, found := range r.collect(q) {
 		var raw []byte
@@ -115,7 +115,11 @@ func (r *Region) Objects(q ObjectQuery) ObjectPage {
 		found.Value = raw
 		page.Objects = append(page.Objects, found.Object)
 	}
-	r.mention(&page)
+	var ids []string
+	for _, o := range page.Objects {
+		ids = append(ids, Mentioned(o.Value)...)
+	}
+	page.Mentioned = r.Mentions(ids)
 	return page
 }
 
@@ -196,14 +200,8 @@ type WorkRequest struct {
 
 var ocidPattern = regexp.MustCompile(`ocid1\.[a-z0-9]+\.[A-Za-z0-9._-]+`)
 
-// mention looks up what the values of a page refer to.
-func (r *Region) mention(page *ObjectPage) {
-	var ids []string
-	for _, o := range page.Objects {
-		ids = append(ids, ocidPattern.FindAllString(string(o.Value), -1)...)
-	}
-	page.Mentioned = r.Mentions(ids)
-}
+// Mentioned returns the OCIDs that stand in a text.
+func Mentioned(text []byte) []string { return ocidPattern.FindAllString(string(text), -1) }
 
 // Mentions looks identifiers up; unknown ones are missing.
 func (r *Region) Mentions(ids []string) map[string]Mention {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -168,7 +169,7 @@ func faultKey(f ocisim.Fault) string {
 type object struct {
 	ocisim.Object
 
-	Extra any `json:"extra,omitempty"`
+	Extra json.RawMessage `json:"extra"`
 }
 
 // objects answers GET /objects.
@@ -188,9 +189,17 @@ func (a *admin) objects(w http.ResponseWriter, r *http.Request) {
 
 		Objects []object `json:"objects"`
 	}{ObjectPage: page, Objects: []object{}}
+	var mentioned []string
 	for _, o := range page.Objects {
-		answer.Objects = append(answer.Objects, object{Object: o, Extra: a.extra(o)})
+		extra, err := json.Marshal(a.extra(o))
+		if err != nil {
+			adminError(w, http.StatusInternalServerError, fmt.Errorf("encode what belongs to %s: %w", o.ID, err))
+			return
+		}
+		mentioned = append(mentioned, ocisim.Mentioned(extra)...)
+		answer.Objects = append(answer.Objects, object{Object: o, Extra: extra})
 	}
+	maps.Copy(page.Mentioned, a.server.region.Mentions(mentioned))
 	writeJSON(w, http.StatusOK, answer)
 }
 

@@ -72,13 +72,13 @@ function navigation() {
 }
 
 function tick() {
-  if (!page.status) return;
+  if (!page.status || lostAt) return;
   const now = new Date(Date.parse(page.status.now) + performance.now() - page.received);
   const clock = document.getElementById('clock');
   clock.textContent = `${clockTime(now)} UTC`;
   clock.dateTime = now.toISOString();
   const { ahead } = page.status;
-  document.getElementById('ahead').textContent = ahead === '0s' ? '' : `(${ahead} ahead)`;
+  document.getElementById('ahead').textContent = ahead === '0s' ? '' : `(${ahead.replace(/(\D)0s$/, '$1').replace(/(\D)0m$/, '$1')} ahead)`;
 }
 
 /** say tells the user what came of an action; screen readers hear it. */
@@ -121,21 +121,24 @@ async function watch() {
   let retry = 0;
   for (;;) {
     if (document.hidden) await pause(2 ** 30); // visibilitychange wakes it
+    const since = retry === 0 ? page.status?.tag : '';
+    let status;
     try {
-      const since = retry === 0 ? page.status?.tag : '';
-      const status = await get(address('/updates', { since, wait: `${pace.wait}ms` }), pace.wait + 10000);
-      if (retry > 0) page.cache.expire();
-      retry = 0;
-      took(status);
-      await pause(pace.between);
+      status = await get(address('/updates', { since, wait: `${pace.wait}ms` }), pace.wait + 10000);
     } catch {
       retry = Math.min(retry === 0 ? pace.firstRetry : retry * 2, pace.lastRetry);
       await lost(retry * (0.8 + 0.4 * Math.random()));
+      continue;
     }
+    if (retry > 0) page.cache.expire();
+    retry = 0;
+    took(status);
+    await pause(pace.between);
   }
 }
 
 let assets = null;
+let lostAt = null; // since when the simulator does not answer
 
 function took(status) {
   page.status = status;
@@ -149,14 +152,12 @@ function took(status) {
   draw();
 }
 
-let lostAt = null;
-
 async function lost(ms) {
   lostAt ??= new Date();
   connection('lost', 'Connection lost');
   const end = performance.now() + ms;
   banner([
-    `The simulator does not answer since ${clockTime(lostAt)} UTC. `,
+    `The simulator has not answered since ${clockTime(lostAt)} UTC. `,
     page.status ? 'The page shows what was there before. ' : '',
     'It tries again by itself. ', h('button', { type: 'button', data: { do: 'retry' } }, 'Try now'),
   ]);
