@@ -29,6 +29,8 @@ type RecentCalls struct {
 	Since   time.Time `json:"since,omitzero"`
 	LastSeq uint64    `json:"lastSeq"` // newest call of the log, whether it matches or not
 	Last    time.Time `json:"last"`    // when that was made
+	// Mentioned names the principals and resources of Calls, as far as the region or the server knows them.
+	Mentioned map[string]ocisim.Mention `json:"mentioned"`
 }
 
 // recentFilter is what GET /calls/recent takes. Unlike the filter of GET /calls it is made for people: parts of names
@@ -111,7 +113,22 @@ func (a *admin) recentCalls(w http.ResponseWriter, r *http.Request) {
 		adminError(w, http.StatusBadRequest, err)
 		return
 	}
-	writeJSON(w, http.StatusOK, f.search(a.server.region))
+	found := f.search(a.server.region)
+	found.Mentioned = a.mentioned(found.Calls)
+	writeJSON(w, http.StatusOK, found)
+}
+
+// mentioned looks up who called, and what about.
+func (a *admin) mentioned(calls []ocisim.Call) map[string]ocisim.Mention {
+	var ids []string
+	for _, c := range calls {
+		ids = append(ids, c.Principal, c.Resource, c.Created)
+	}
+	names := a.server.region.Mentions(ids)
+	for _, u := range a.server.Users() {
+		names[u.OCID] = ocisim.Mention{Kind: "user", Name: u.Name}
+	}
+	return names
 }
 
 // recentEdge answers GET /edge/recent: the newest calls that the server answered itself, newest first.

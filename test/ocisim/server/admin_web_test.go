@@ -218,6 +218,9 @@ func TestRecentCalls(t *testing.T) {
 			}
 		}
 	}
+	if m := fetch[RecentCalls](t, s, "/calls/recent?limit=1").Mentioned[bob.OCID]; m != (ocisim.Mention{Kind: "user", Name: "bob"}) {
+		t.Errorf("the principal of the last call is %+v", m)
+	}
 	third := fetch[RecentCalls](t, s, "/calls/recent?before=4&limit=1").Calls[0]
 	if page := fetch[RecentCalls](t, s, "/calls/recent?since=3"); !page.Since.Equal(third.Time) {
 		t.Errorf("call 3 was made %s, not %s", third.Time, page.Since)

@@ -173,7 +173,7 @@ func testContrast(t *testing.T, b *webtest.Browser) {
 	createBalancer(t, region, "refused")
 	for view, text := range views {
 		if view == "faults" {
-			text = "USED UP"
+			text = "500 for a write"
 		}
 		p.view("#/" + view)
 		p.sees(text)
@@ -231,7 +231,7 @@ func testFilters(t *testing.T, b *webtest.Browser) {
 	p.sees("GetInstance")
 	rows := func(want ...string) {
 		t.Helper()
-		p.wait(fmt.Sprintf(`[...document.querySelectorAll('.log .name')].map((e) => e.childNodes[1].data).join() === %q`, strings.Join(want, ",")))
+		p.wait(fmt.Sprintf(`[...document.querySelectorAll('.log .name')].map((e) => e.firstChild.lastChild.data).join() === %q`, strings.Join(want, ",")))
 	}
 	rows("GetInstance", "ListInstances", "CreateLoadBalancer")
 	p.fill("#f-operation", "instance")
@@ -279,7 +279,7 @@ func testFaults(t *testing.T, b *webtest.Browser) {
 	if n := len(region.LoadBalancers()); n != 3 {
 		t.Errorf("there are %d load balancers, want 3: the create is applied", n)
 	}
-	p.wait("[...document.querySelectorAll('.in-force li')].filter((e) => e.innerText.includes('USED UP')).length === 2")
+	p.wait("[...document.querySelectorAll('.in-force li')].filter((e) => e.innerText.startsWith('USED UP')).length === 2")
 	region.Advance(5 * time.Minute)
 	if last := region.LoadBalancers()[2].LifecycleState; last != "FAILED" {
 		t.Errorf("the new load balancer is %s: its work request should have failed", last)

@@ -205,6 +205,7 @@ func printHelp(w io.Writer, s *server.Server, users []*server.User, metadata []s
 		row("workload identity", addr)
 	}
 	row("admin API", s.AdminURL())
+	row("web page", s.AdminURL()+"/")
 	_, err := io.WriteString(w, b.String())
 	if err != nil {
 		return fmt.Errorf("print: %w", err)

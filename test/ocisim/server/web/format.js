@@ -40,8 +40,9 @@ export function shortId(id) {
 }
 
 /** principal is a caller in a few characters. */
-export function principal(id) {
+export function principal(id, names) {
   if (!id) return 'nobody';
+  if (names?.[id]?.name) return names[id].name;
   const match = /^ocid1\.([a-z]+)\.[^.]*\.[^.]*\.(.+)$/.exec(id);
   return match ? `${match[1]} ${shortId(match[2])}` : id;
 }

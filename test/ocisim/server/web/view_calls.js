@@ -5,9 +5,9 @@
 
 import { address, get, post } from './api.js';
 import { h } from './dom.js';
-import { clockTime, count, moment, number, principal, shortId, took } from './format.js';
+import { clockTime, count, moment, number, principal, took } from './format.js';
 import { on } from './actions.js';
-import { code, definitions, table } from './resources.js';
+import { code, definitions, link, nameOf, table } from './resources.js';
 
 const chunk = 200; // calls that are fetched and shown at first
 const most = 2000; // calls on the page
@@ -16,7 +16,7 @@ const scrolledDown = 150; // pixels from where on new calls wait, because somebo
 const filters = ['operation', 'principal', 'status', 'text', 'writes', 'faults'];
 
 /** log is what the view knows. The calls are newest first; newest is the last one that was looked at, seen when it was made. */
-const log = { calls: [], more: false, newest: 0, seen: null, paused: false, reading: false, filter: '', loading: false, again: false };
+const log = { calls: [], names: {}, more: false, newest: 0, seen: null, paused: false, reading: false, filter: '', loading: false, again: false };
 
 export const calls = {
   path: 'calls',
@@ -54,7 +54,7 @@ function filterOf(query) {
 }
 
 function restart(filter) {
-  Object.assign(log, { calls: [], more: false, newest: 0, seen: null, filter });
+  Object.assign(log, { calls: [], names: {}, more: false, newest: 0, seen: null, filter });
 }
 
 function held() {
@@ -89,6 +89,7 @@ async function refresh(page) {
 
 function take(answer) {
   const known = log.newest > 0;
+  Object.assign(log.names, answer.mentioned);
   if (known && answer.since !== log.seen) { // the log is another one: the region was reset, or the numbers are gone
     restart(log.filter);
     log.again = true;
@@ -112,6 +113,7 @@ on('older', async (element, event, page) => {
   const answer = await ask({ before: log.calls.at(-1).seq });
   if (filter !== log.filter) return;
   log.calls = [...log.calls, ...answer.calls];
+  Object.assign(log.names, answer.mentioned);
   log.more = answer.more;
   page.draw();
 });
@@ -172,10 +174,10 @@ function filterForm(page, query) {
   const text = (name, label, more = {}) => field(name, label, h('input', { id: `f-${name}`, name, type: 'search', value: value(name), autocomplete: 'off', ...more }));
   const check = (name, label) => h('label', { class: 'check' }, h('input', { type: 'checkbox', name, checked: value(name) === 'true' }), label);
   return h('form', { class: 'filters', key: 'filters', role: 'search', 'aria-label': 'Filters of the log', data: { do: 'filter', input: 'filter', change: 'filter', still: filterOf(query).toString() } },
-    text('operation', 'Operation', { list: 'operations', placeholder: 'part of a name' }),
-    text('principal', 'Principal', { placeholder: 'part of an OCID' }),
+    text('operation', 'Operation', { list: 'operations', placeholder: 'part of it' }),
+    text('principal', 'Principal', { placeholder: 'part of it' }),
     field('status', 'Status', h('select', { id: 'f-status', name: 'status' }, statuses.map(([v, label]) => h('option', { value: v, selected: v === value('status') }, label)))),
-    text('text', 'Text', { placeholder: 'OCID, request id, fault …' }),
+    text('text', 'Text', { placeholder: 'OCID, id, fault …' }),
     h('div', { class: 'checks' }, check('writes', 'Writes only'), check('faults', 'Faults only')),
     operationList(page));
 }
@@ -221,14 +223,19 @@ function drawCall(page, call) {
     h('summary', { class: 'row cols-calls' },
       h('span', { class: 'time' }, clockTime(new Date(call.time), true)),
       h('span', { class: 'cell' }, statusBadge(call)),
-      h('span', { class: 'name' }, call.operation ? [h('span', { class: 'quiet service' }, `${call.service}.`), call.operation] : `${call.method} ${call.path}`,
+      h('span', { class: 'name' }, h('span', {}, call.operation ? [h('span', { class: 'quiet service' }, `${call.service}.`), h('wbr'), call.operation] : `${call.method} ${call.path}`),
         call.write ? h('span', { class: 'mark' }, 'write') : null,
-        call.fault ? h('span', { class: 'mark fault' }, 'fault') : null,
+        call.fault ? h('span', { class: 'mark fault', title: call.fault }, call.fault) : null,
         call.replayed ? h('span', { class: 'mark' }, 'replayed') : null),
-      h('span', { class: 'cell quiet', data: { label: 'By' } }, principal(call.principal)),
-      h('span', { class: 'cell quiet', data: { label: 'On' } }, shortId(call.resource ?? call.created ?? '')),
+      h('span', { class: 'cell', title: call.principal, data: { label: 'By' } }, principal(call.principal, log.names)),
+      h('span', { class: 'cell', title: about(call), data: { label: 'On' } }, nameOf(about(call), log.names)),
       h('span', { class: 'cell quiet took', data: { label: 'Took' } }, took(call.duration))),
     open ? h('div', { class: 'body' }, details(call)) : null);
+}
+
+/** about is what a call was about, or what it made. */
+function about(call) {
+  return call.resource ?? call.created;
 }
 
 function details(call) {
@@ -239,9 +246,9 @@ function details(call) {
     ['Fault', call.fault],
     ['Reason', call.reason],
     ['Request id', call.requestId && code(call.requestId)],
-    ['Principal', call.principal && code(call.principal)],
-    ['Resource', call.resource && code(call.resource)],
-    ['Created', call.created && code(call.created)],
+    ['Principal', call.principal && named(call.principal)],
+    ['Resource', call.resource && named(call.resource)],
+    ['Created', call.created && named(call.created)],
     ['Work request', call.workRequest && code(call.workRequest)],
     ['Retry token', call.retryToken && [code(call.retryToken), call.replayed ? ' (answered from its record)' : '']],
     ['If-Match', call.ifMatch && code(call.ifMatch)],
@@ -257,6 +264,13 @@ function details(call) {
       call.resource ? h('a', { href: to('calls', { text: call.resource }) }, 'Only this resource') : null, ' ',
       h('a', { href: to('faults', { operation: name }) }, 'Let this operation fail')) : null,
   ];
+}
+
+/** named is an identifier in full, with the name of what it stands for. */
+function named(id) {
+  const mention = log.names[id];
+  if (mention?.kind === 'user') return [`user ${mention.name} `, code(id)];
+  return mention ? [link(id, log.names), ' ', code(id)] : code(id);
 }
 
 function counters(page) {

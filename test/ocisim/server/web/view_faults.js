@@ -24,7 +24,7 @@ export const faults = {
   path: 'faults',
   title: 'Faults',
   badge: (status) => {
-    const n = status.faults.length + status.denials.length + status.holds.length;
+    const n = status.faults.filter((fault) => !usedUp(fault)).length + status.denials.length + status.holds.length;
     return n > 0 ? { text: String(n), alarm: true } : null;
   },
   draw: (page, query) => [
@@ -46,8 +46,7 @@ export function inForce({ faults: list, denials, holds }) {
       denials.length > 1 ? h('button', { type: 'button', data: { do: 'remove', path: '/denials', what: 'All denials' } }, 'Restore all permissions') : null),
     empty ? h('p', { class: 'empty' }, 'Everything works, and everything is allowed.') : null,
     h('ul', { class: 'in-force' },
-      list.map((fault, i) => entry(`fault/${fault.id ?? `own-${i}`}`, 'Fault', describe(fault.value), [
-        usedUp(fault) ? h('span', { class: 'badge', data: { mood: 'over' } }, 'USED UP') : null,
+      list.map((fault, i) => entry(`fault/${fault.id ?? `own-${i}`}`, usedUp(fault) ? 'Used up' : 'Fault', describe(fault.value), [
         `struck ${fault.struck} of ${count(fault.seen, 'matching call')}`, fault.value.note ? `note “${fault.value.note}”` : null,
         fault.id ? null : 'made by the program that runs the simulator',
       ], fault.id ? { do: 'remove', path: `/faults/${fault.id}`, what: 'The fault' } : null, 'Remove')),
@@ -58,7 +57,7 @@ export function inForce({ faults: list, denials, holds }) {
 function entry(key, kind, text, notes, data, verb) {
   const shown = notes.filter(Boolean);
   return h('li', { key },
-    h('span', { class: 'badge', data: { mood: kind === 'Fault' ? 'bad' : 'busy' } }, kind.toUpperCase()),
+    h('span', { class: 'badge', data: { mood: { Fault: 'bad', 'Used up': 'over' }[kind] ?? 'busy' } }, kind.toUpperCase()),
     h('span', { class: 'what' }, h('span', {}, text), shown.length > 0 ? h('span', { class: 'quiet' }, shown.map((n, i) => [i > 0 ? ' · ' : '', n])) : null),
     data ? h('button', { type: 'button', data, 'aria-label': `${verb}: ${text}` }, verb) : null);
 }

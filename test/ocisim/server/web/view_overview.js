@@ -51,8 +51,8 @@ function recent(page) {
     list.length === 0 ? h('p', { class: 'empty' }, 'No call yet.') : null,
     h('ol', { class: 'recent' }, list.map((call) => h('li', { key: String(call.seq) },
       h('span', { class: 'time' }, clockTime(new Date(call.time))), statusBadge(call),
-      h('span', { class: 'name' }, call.operation || `${call.method} ${call.path}`, call.fault ? h('span', { class: 'mark fault' }, 'fault') : null),
-      h('span', { class: 'quiet' }, principal(call.principal))))));
+      h('span', { class: 'name' }, call.operation || `${call.method} ${call.path}`, call.fault ? h('span', { class: 'mark fault' }, call.fault) : null),
+      h('span', { class: 'quiet' }, principal(call.principal, answer.mentioned))))));
 }
 
 function environment(page) {
