@@ -117,7 +117,7 @@ func (a *admin) summary() Updates {
 	u := Updates{
 		Assets:  a.assets,
 		Region:  RegionInfo{Name: o.Region, Realm: o.Realm, Tenancy: o.Tenancy},
-		Ahead:   ocisim.Duration(region.Now().Sub(time.Now()).Round(time.Second)),
+		Ahead:   ocisim.Duration(time.Until(region.Now()).Round(time.Second)),
 		Edge:    a.server.edge.count(),
 		Kinds:   region.Kinds(),
 		Faults:  a.faultsInForce(),
