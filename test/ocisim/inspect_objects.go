@@ -228,8 +228,9 @@ func (o *Operation) ResourceType() string {
 type ArmedFault struct {
 	Fault
 
-	Seen   int // calls that it matched
-	Struck int // calls that it struck
+	Seen   int  // calls that it matched
+	Struck int  // calls that it struck
+	Act    bool // somebody else acts at these calls: see Foreign.Before and Foreign.After
 }
 
 // ArmedFaults lists the faults in force in the order in which they were armed.
@@ -238,7 +239,7 @@ func (r *Region) ArmedFaults() []ArmedFault {
 	defer r.mu.Unlock()
 	list := make([]ArmedFault, 0, len(cl.faults))
 	for _, f := range cl.faults {
-		list = append(list, ArmedFault{Fault: f.Fault, Seen: f.seen, Struck: f.struck})
+		list = append(list, ArmedFault{Fault: f.Fault, Seen: f.seen, Struck: f.struck, Act: f.act != nil})
 	}
 	return list
 }

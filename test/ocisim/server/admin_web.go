@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/traffic"
 )
 
 const (
@@ -39,6 +40,7 @@ type Updates struct {
 	Kinds   []ocisim.KindSummary   `json:"kinds"`
 	Faults  []FaultInForce         `json:"faults"`
 	Denials []entry[ocisim.Policy] `json:"denials"`
+	Acts    []entry[*act]          `json:"acts"` // of somebody else, that wait for their call or had it
 	Holds   []StopStatus           `json:"holds"`
 }
 
@@ -122,6 +124,7 @@ func (a *admin) summary() Updates {
 		Kinds:   region.Kinds(),
 		Faults:  a.faultsInForce(),
 		Denials: a.denials.list(),
+		Acts:    a.acts.list(),
 		Holds:   []StopStatus{},
 	}
 	for _, n := range region.Counts() {
@@ -150,6 +153,9 @@ func (a *admin) faultsInForce() []FaultInForce {
 	}
 	list := []FaultInForce{}
 	for _, f := range a.server.region.ArmedFaults() {
+		if f.Act {
+			continue // Updates has them
+		}
 		shown := FaultInForce{Value: f.Fault, Seen: f.Seen, Struck: f.Struck}
 		if key := faultKey(f.Fault); f.Match == nil && len(ids[key]) > 0 {
 			shown.ID, ids[key] = ids[key][0], ids[key][1:]
@@ -209,13 +215,31 @@ func (a *admin) extra(o ocisim.Object) any {
 	case "instance":
 		return map[string]any{"vnics": a.server.region.InstanceVNICs(o.ID)}
 	case "load balancer", "network load balancer":
-		if health, ok := a.server.region.BalancerHealth(o.ID); ok {
-			return map[string]any{"health": health}
-		}
+		return a.balancerExtra(o.ID)
 	case "network security group":
 		return map[string]int{"rules": len(a.server.region.GroupRules(o.ID))}
 	}
 	return nil
+}
+
+// balancerExtra is the health of a balancer, and where its listeners really listen.
+func (a *admin) balancerExtra(id string) any {
+	var extra struct {
+		Health  *ocisim.BalancerHealth `json:"health,omitempty"`
+		Listens map[string]string      `json:"listens,omitempty"` // by listener: a socket, or why there is none
+	}
+	if health, ok := a.server.region.BalancerHealth(id); ok {
+		extra.Health = &health
+	}
+	if body, ok := a.server.region.Options().Balancers.(*traffic.Body); ok {
+		extra.Listens = map[string]string{}
+		for _, l := range body.Listeners() {
+			if l.Balancer == id {
+				extra.Listens[l.Listener] = l.Listen + l.Problem
+			}
+		}
+	}
+	return extra
 }
 
 var errWindow = errors.New("want a number that is not negative")

@@ -290,6 +290,11 @@ func testFaults(t *testing.T, b *webtest.Browser) {
 		t.Errorf("%d faults are left", n)
 	}
 
+	p.click("[data-preset='A budget of 2 calls per second']")
+	p.sees("every call, above 2 per second and a burst of 4: it is answered 429")
+	p.click("[data-do=remove]")
+	p.sees("Everything works, and everything is allowed.")
+
 	remove := region.Fault(ocisim.Fault{Operation: "GetVnic", Delay: time.Second})
 	p.sees("made by the program that runs the simulator")
 	remove()

@@ -48,11 +48,13 @@ function backendSummary(object) {
 function body(object, tools) {
   const { listeners = {}, backendSets = {} } = object.value;
   const names = Object.keys(backendSets).sort();
+  const listens = object.extra?.listens; // where the simulator forwards traffic
+  const heads = ['Name', 'Protocol', 'Port', 'Backend set', 'Settings', listens ? 'Listens at' : null].filter(Boolean);
   return [
     h('h3', {}, 'Listeners'),
-    Object.keys(listeners).length === 0 ? h('p', { class: 'empty' }, 'No listener.') : table('Listeners', ['Name', 'Protocol', 'Port', 'Backend set', 'Settings'],
+    Object.keys(listeners).length === 0 ? h('p', { class: 'empty' }, 'No listener.') : table('Listeners', heads,
       Object.entries(listeners).sort((a, b) => a[1].port - b[1].port).map(([name, l]) => ({
-        key: name, cells: [name, l.protocol, l.port === 0 ? 'any' : String(l.port), l.defaultBackendSetName, listenerSettings(l)],
+        key: name, cells: [name, l.protocol, l.port === 0 ? 'any' : String(l.port), l.defaultBackendSetName, listenerSettings(l), listens?.[name] ?? none()].slice(0, heads.length),
       }))),
     names.length === 0 ? [h('h3', {}, 'Backend sets'), h('p', { class: 'empty' }, 'No backend set.')] : null,
     names.map((name) => backendSet(object, name, backendSets[name], tools)),

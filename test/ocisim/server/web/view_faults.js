@@ -17,6 +17,7 @@ const presets = {
   'Fail the next work request': { failWork: true, times: 1, code: 'INTERNAL_ERROR', message: 'An internal error occurred.', note: 'failed work request' },
   'Fail the next write with 500': { writes: true, status: 500, times: 1, note: '500 for a write' },
   'Cut the next answer in half': { halfBody: true, times: 1, note: 'half an answer' },
+  'A budget of 2 calls per second': { budget: { perSecond: 2, burst: 4 }, retryAfter: '1s', note: 'budget of 2 per second' },
   'Slow reads and writes by 2 s': { delay: '2s', note: '2 s slower' },
 };
 
@@ -24,7 +25,8 @@ export const faults = {
   path: 'faults',
   title: 'Faults',
   badge: (status) => {
-    const n = status.faults.filter((fault) => !usedUp(fault)).length + status.denials.length + status.holds.length;
+    const n = status.faults.filter((fault) => !usedUp(fault)).length + status.denials.length + status.holds.length
+      + status.acts.filter((act) => !act.value.done).length;
     return n > 0 ? { text: String(n), alarm: true } : null;
   },
   draw: (page, query) => [
@@ -38,8 +40,8 @@ export const faults = {
 };
 
 /** inForce lists everything that is in force. */
-export function inForce({ faults: list, denials, holds }) {
-  const empty = list.length + denials.length + holds.length === 0;
+export function inForce({ faults: list, denials, acts, holds }) {
+  const empty = list.length + denials.length + acts.length + holds.length === 0;
   return h('section', { class: 'group', key: 'in-force', 'aria-labelledby': 'h-in-force' },
     h('div', { class: 'group-head' }, h('h2', { id: 'h-in-force' }, 'In force'),
       list.length > 1 ? h('button', { type: 'button', data: { do: 'remove', path: '/faults', what: 'All faults' } }, 'Remove all faults') : null,
@@ -51,6 +53,9 @@ export function inForce({ faults: list, denials, holds }) {
         fault.id ? null : 'made by the program that runs the simulator',
       ], fault.id ? { do: 'remove', path: `/faults/${fault.id}`, what: 'The fault' } : null, 'Remove')),
       denials.map((denial) => entry(`denial/${denial.id}`, 'Denied', describeDenial(denial.value), [], { do: 'remove', path: `/denials/${denial.id}`, what: 'The denial' }, 'Restore')),
+      acts.map(({ id, value }) => entry(`act/${id}`, 'Somebody', describeAct(value), [
+        value.error ? `it failed: ${value.error}` : `done ${value.done === 1 ? 'once' : `${value.done} times`}`,
+      ], { do: 'remove', path: `/foreign/${id}`, what: 'The act' }, 'Remove')),
       holds.map((hold) => entry(`hold/${hold.id}`, 'Hold', describeHold(hold), [`state ${hold.state}`], { do: 'remove', path: `/hooks/${hold.id}`, what: 'The hold' }, 'Release'))));
 }
 
@@ -69,14 +74,15 @@ function usedUp({ value, struck }) {
 
 /** describe is a fault in a sentence. */
 export function describe(f) {
-  let which = f.operation && f.operation !== '*' ? f.operation : f.writes ? 'every write' : 'every call';
-  if (f.operation && f.operation !== '*' && f.writes) which += ' (writes only)';
+  const kind = f.writes ? 'write' : f.reads ? 'read' : 'call';
+  let which = `every ${kind}`;
+  if (f.operation && f.operation !== '*') which = f.operation + (kind === 'call' ? '' : ` (${kind}s only)`);
   if (f.principal) which += ` by ${f.principal}`;
   if (f.resource) which += ` about ${f.resource}`;
   const effects = [];
   if (f.delay && f.delay !== '0s') effects.push(`${f.applied ? 'the answer is' : 'it is'} ${f.delay} late`);
   if (f.failWork) effects.push(`its work request fails with ${f.code || 'INTERNAL_ERROR'}`);
-  else if (f.status) effects.push(`${f.applied ? 'it is applied, but answered' : 'it is answered'} ${f.status}${f.code ? ` ${f.code}` : ''}${f.retryAfter && f.retryAfter !== '0s' ? ` with Retry-After ${f.retryAfter}` : ''}`);
+  else if (f.status || f.budget) effects.push(`${f.applied ? 'it is applied, but answered' : 'it is answered'} ${f.status || 429}${f.code ? ` ${f.code}` : ''}${f.retryAfter && f.retryAfter !== '0s' ? ` with Retry-After ${f.retryAfter}` : ''}`);
   if (f.drop === 'before') effects.push('the connection drops before it is applied');
   if (f.drop === 'after') effects.push('it is applied, and its answer is lost');
   if (f.halfBody) effects.push('the answer breaks off in the middle');
@@ -84,6 +90,7 @@ export function describe(f) {
   if (f.nth) when.push(`from the ${ordinal(f.nth)} one`);
   const times = f.times || (f.nth ? 1 : 0);
   if (times) when.push(times === 1 ? 'once' : `${times} times`);
+  if (f.budget) when.push(`above ${f.budget.perSecond} per second and a burst of ${f.budget.burst || 1}`);
   if (f.chance) when.push(`with a chance of ${Math.round(f.chance * 1000) / 10} %`);
   return `${which}${when.length > 0 ? `, ${when.join(', ')}` : ''}: ${effects.join('; ') || 'nothing happens'}`;
 }
@@ -96,6 +103,13 @@ function ordinal(n) {
 function describeDenial(p) {
   const what = [p.operation ?? (p.verb || 'inspect'), p.resourceType || (p.operation ? '' : 'any resource')].filter(Boolean).join(' ');
   return `${what}${p.principal ? ` by ${p.principal}` : ' by anybody'}${p.compartment ? ` in ${p.compartment}` : ''}`;
+}
+
+/** describeAct is what somebody else does at a call. */
+function describeAct({ id, set, delete: gone, before, after }) {
+  const trigger = before ?? after;
+  const what = id || 'the resource of the call';
+  return `${gone ? `deletes ${what}` : `changes ${what}: ${JSON.stringify(set)}`}, ${before ? 'before' : 'after'} ${trigger?.operation || 'any operation'}`;
 }
 
 function describeHold({ rule, call, seen }) {
@@ -121,11 +135,13 @@ function faultForm(page, query) {
       field('Operation', 'operation', { list: 'operations', placeholder: 'every one' }, value('operation'), 'A * at the end stands for anything: Create*, loadbalancer.*'),
       field('Principal', 'principal', { placeholder: 'anybody' }, value('principal')),
       field('Resource', 'resource', { placeholder: 'any' }, value('resource')),
-      check('writes', 'Writes only'))),
+      h('div', { class: 'checks' }, check('writes', 'Writes only'), check('reads', 'Reads only')))),
     h('fieldset', {}, h('legend', {}, 'When'), h('div', { class: 'fields-grid' },
       field('First struck', 'nth', { type: 'number', min: '1', placeholder: '1' }, '', 'Of the matching calls'),
       field('Times', 'times', { type: 'number', min: '1', placeholder: 'always' }, ''),
-      field('Chance', 'chance', { type: 'number', min: '0', max: '1', step: 'any', placeholder: '1' }, '', 'From 0 to 1'))),
+      field('Chance', 'chance', { type: 'number', min: '0', max: '1', step: 'any', placeholder: '1' }, '', 'From 0 to 1'),
+      field('Above this many per second', 'budget.perSecond', { type: 'number', min: '0', step: 'any', placeholder: 'no budget' }, '', 'Of each principal, for each service'),
+      field('Burst', 'budget.burst', { type: 'number', min: '1', placeholder: '1' }, ''))),
     h('fieldset', {}, h('legend', {}, 'What happens'), h('div', { class: 'fields-grid' },
       field('Status', 'status', { type: 'number', min: '400', max: '599', placeholder: 'none', list: 'error-statuses' }, value('status')),
       h('datalist', { id: 'error-statuses' }, [400, 401, 404, 409, 412, 429, 500, 502, 503, 504].map((s) => h('option', { value: s }))),
@@ -160,15 +176,20 @@ function denialForm(page) {
     h('p', {}, h('button', { type: 'submit', class: 'main' }, 'Take it away')));
 }
 
-/** valuesOf is what is filled in, with numbers as numbers. */
+/** valuesOf is what is filled in, with numbers as numbers; a dot in a name leads into an object. */
 function valuesOf(form) {
   const values = {};
+  const put = (name, value) => {
+    const [outer, inner] = name.split('.');
+    if (inner) values[outer] = { ...values[outer], [inner]: value };
+    else values[outer] = value;
+  };
   for (const input of form.elements) {
     if (!input.name) continue;
     if (input.type === 'checkbox') {
-      if (input.checked) values[input.name] = true;
+      if (input.checked) put(input.name, true);
     } else if (input.value.trim() !== '') {
-      values[input.name] = input.type === 'number' ? Number(input.value) : input.value.trim();
+      put(input.name, input.type === 'number' ? Number(input.value) : input.value.trim());
     }
   }
   return values;
@@ -181,8 +202,8 @@ on('preset', async (element, event, page) => {
 
 on('add-fault', async (form, event, page) => {
   const fault = valuesOf(form);
-  if (!['status', 'delay', 'drop', 'halfBody', 'failWork'].some((effect) => fault[effect])) {
-    page.say('Say what happens: a status, a delay, a dropped connection, half an answer or a failing work request.', true);
+  if (!['status', 'delay', 'drop', 'halfBody', 'failWork', 'budget'].some((effect) => fault[effect])) {
+    page.say('Say what happens: a status, a delay, a dropped connection, half an answer, a failing work request or a budget.', true);
     form.elements.status.focus();
     return;
   }
