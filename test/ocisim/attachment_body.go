@@ -53,16 +53,10 @@ type BodyAttachment struct {
 	CHAPUser, CHAPSecret string
 }
 
-// bodyWork runs the calls of a region's AttachmentBody.
-type bodyWork struct {
-	ctx    context.Context //nolint:containedctx // the life of the region, which has no other context
-	cancel context.CancelFunc
-	// calls are readers and Clear is the writer, so that nothing of an old world comes after it.
-	calls sync.RWMutex
-	jobs  sync.WaitGroup
-
-	mu       sync.Mutex
-	failures []error
+// bodyErrors collects what bodies complain about.
+type bodyErrors struct {
+	mu   sync.Mutex
+	list []error
 }
 
 // Close ends the bodies of balancers, and the work on bodies of attachments, and clears them. Without Options.Balancers
@@ -77,31 +71,30 @@ func (r *Region) Close() error {
 	}
 	r.mu.Lock()
 	r.closed = true
+	last := r.cloud
 	r.mu.Unlock()
-	r.bodies.cancel()
-	r.bodies.jobs.Wait()
-	return errors.Join(err, r.clearBodies(context.Background()))
+	return errors.Join(err, r.endBodies(last))
 }
 
-// clearBodies waits for the calls that are running and clears the bodies.
-func (r *Region) clearBodies(ctx context.Context) error {
+// endBodies ends the work of a cloud that is over, and clears the bodies.
+func (r *Region) endBodies(last *cloud) error {
 	if r.options.Attachments == nil {
 		return nil
 	}
-	r.bodies.calls.Lock()
-	defer r.bodies.calls.Unlock()
-	return r.bodies.note(r.options.Attachments.Clear(ctx))
+	last.block.cancel()
+	last.block.jobs.Wait()
+	return r.bodies.note(r.options.Attachments.Clear(context.Background()))
 }
 
 // note keeps an error and returns it.
-func (b *bodyWork) note(err error) error {
+func (b *bodyErrors) note(err error) error {
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("body of an attachment: %w", err)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failures = append(b.failures, err)
+	b.list = append(b.list, err)
 	return err
 }
 
@@ -109,7 +102,7 @@ func (b *bodyWork) note(err error) error {
 func (r *Region) BodyErrors() []error {
 	r.bodies.mu.Lock()
 	defer r.bodies.mu.Unlock()
-	return slices.Clone(r.bodies.failures)
+	return slices.Clone(r.bodies.list)
 }
 
 // errRegionClosed is the result of work that begins after Close.
@@ -135,11 +128,14 @@ func (cl *cloud) withBody(work func(context.Context, AttachmentBody) error, then
 		}
 		cl.block.working[id] = done
 	}
-	r.bodies.jobs.Go(func() {
-		for _, ch := range earlier {
+	cl.block.jobs.Go(func() {
+		for _, ch := range append(earlier, cl.block.ready) {
 			<-ch
 		}
-		err := r.runBody(cl, func(ctx context.Context) error { return work(ctx, body) })
+		err := cl.block.ctx.Err()
+		if err == nil {
+			err = r.bodies.note(work(cl.block.ctx, body))
+		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		close(done)
@@ -154,18 +150,6 @@ func (cl *cloud) withBody(work func(context.Context, AttachmentBody) error, then
 		cl.settle(r.Now())
 		then(err)
 	})
-}
-
-func (r *Region) runBody(cl *cloud, work func(context.Context) error) error {
-	r.bodies.calls.RLock()
-	defer r.bodies.calls.RUnlock()
-	r.mu.Lock()
-	current := r.cloud == cl
-	r.mu.Unlock()
-	if !current {
-		return nil
-	}
-	return r.bodies.note(work(r.bodies.ctx))
 }
 
 // giveBody makes an attachment appear.
@@ -201,10 +185,20 @@ type blockState struct {
 	tuning   map[string]*event        // waits for auto-tuning, by volume
 	appeared map[string]bool          // attachments whose body is there or coming
 	working  map[string]chan struct{} // the last work on bodies about a volume or backup
+
+	ready  chan struct{} // closed when the bodies of an earlier world are cleared
+	ctx    context.Context
+	cancel context.CancelFunc
+	jobs   *sync.WaitGroup
 }
 
 func newBlockState() blockState {
-	return blockState{tuning: map[string]*event{}, appeared: map[string]bool{}, working: map[string]chan struct{}{}}
+	s := blockState{
+		tuning: map[string]*event{}, appeared: map[string]bool{}, working: map[string]chan struct{}{},
+		ready: make(chan struct{}), jobs: &sync.WaitGroup{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
 }
 
 func (cl *cloud) bodyAttachment(id string) BodyAttachment {

@@ -4,7 +4,6 @@
 package ocisim
 
 import (
-	"context"
 	"maps"
 	"math/rand/v2"
 	"sync"
@@ -23,7 +22,7 @@ type Region struct {
 	cloud  *cloud
 	closed bool
 
-	bodies bodyWork
+	bodies bodyErrors
 
 	observers observers
 }
@@ -41,7 +40,7 @@ func New(options Options) *Region {
 	}
 	r.cloud = newCloud(options, r.Now())
 	r.cloud.region = r
-	r.bodies.ctx, r.bodies.cancel = context.WithCancel(context.Background())
+	close(r.cloud.block.ready)
 	if options.Balancers != nil {
 		options.Balancers.Attach(r)
 	}
@@ -54,10 +53,12 @@ func (r *Region) Reset() {
 	r.mu.Lock()
 	options := r.cloud.options
 	options.Behaviour = r.cloud.behaviour
-	r.cloud = newCloud(options, r.Now())
-	r.cloud.region = r
+	last, next := r.cloud, newCloud(options, r.Now())
+	next.region = r
+	r.cloud = next
 	r.mu.Unlock()
-	_ = r.clearBodies(r.bodies.ctx) // BodyErrors has the error
+	_ = r.endBodies(last) // BodyErrors has the error
+	close(next.block.ready)
 }
 
 // Now is the time of the region: that of the time package plus what Advance added.
