@@ -290,6 +290,57 @@ func TestFileStorageLimits(t *testing.T) {
 	})
 }
 
+func TestFileStorageRetryTokens(t *testing.T) {
+	onFiles(t, ocisim.Options{}, func(t *testing.T, f *files) {
+		request := filestorage.CreateFileSystemRequest{OpcRetryToken: common.String("once")}
+		request.AvailabilityDomain, request.CompartmentId = common.String(firstDomain), &f.compartment
+		first := try(f.CreateFileSystem(t.Context(), request)).must(t)
+		// A lost answer is no other create, although one is running.
+		if again := try(f.CreateFileSystem(t.Context(), request)).must(t); *again.Id != *first.Id {
+			t.Errorf("the token gave %s, then %s", *first.Id, *again.Id)
+		}
+		other := request
+		other.DisplayName = common.String("other")
+		_, err := f.CreateFileSystem(t.Context(), other)
+		refused(t, err, 409, "InvalidatedRetryToken")
+		time.Sleep(10 * time.Second)
+		noError(t, f.deleteFileSystem(*first.Id))
+		_, err = f.CreateFileSystem(t.Context(), request)
+		refused(t, err, 409, "InvalidatedRetryToken")
+		if n := len(f.region.FileSystems()); n != 1 {
+			t.Errorf("%d file systems", n)
+		}
+	})
+}
+
+// TestFileStoragePolicies takes permissions away: what cannot be seen is not there.
+func TestFileStoragePolicies(t *testing.T) {
+	onFiles(t, ocisim.Options{}, func(t *testing.T, f *files) {
+		set, fs, _, _ := exportFixture(f)
+		for resourceType, call := range map[string]func() error{
+			"file-systems": func() error { _, err := f.fileSystem(fs); return err },
+			"export-sets": func() error {
+				_, err := f.GetExportSet(t.Context(), filestorage.GetExportSetRequest{ExportSetId: &set})
+				return err
+			},
+			"mount-targets": func() error { _, err := f.createMountTarget(nil); return err },
+		} {
+			restore := f.region.Deny(ocisim.Policy{Verb: ocisim.Read, ResourceType: resourceType})
+			refused(t, call(), 404, "NotAuthorizedOrNotFound")
+			restore()
+			noError(t, call())
+		}
+		restore := f.region.Deny(ocisim.Policy{Verb: ocisim.Read, ResourceType: "file-systems"})
+		_, err := f.createExport(set, fs, "/data")
+		refused(t, err, 400, "RelatedResourceNotAuthorizedOrNotFound")
+		restore()
+		restore = f.region.Deny(ocisim.Policy{Verb: ocisim.Inspect, ResourceType: "export-sets"})
+		_, err = f.ListExports(t.Context(), filestorage.ListExportsRequest{ExportSetId: &set})
+		refused(t, err, 404, "NotAuthorizedOrNotFound")
+		restore()
+	})
+}
+
 // TestFileStorageFails lets creations fail, which there are no work requests to tell.
 func TestFileStorageFails(t *testing.T) {
 	onFiles(t, ocisim.Options{}, func(t *testing.T, f *files) {

@@ -157,7 +157,10 @@ func listLimitServices(c *call) (*answer, error) {
 		used[d.service] = true
 	}
 	list := slices.DeleteFunc(limitServices(), func(s limits.ServiceSummary) bool { return !used[*s.Name] })
-	return pageOf(c, list, func(s limits.ServiceSummary) string { return *s.Name })
+	return pageOf(c, list, sortKeys[limits.ServiceSummary]{
+		"":            func(s limits.ServiceSummary) string { return *s.Name },
+		"DESCRIPTION": func(s limits.ServiceSummary) string { return *s.Description },
+	}, false)
 }
 
 func listLimitDefinitions(c *call) (*answer, error) {
@@ -174,7 +177,10 @@ func listLimitDefinitions(c *call) (*answer, error) {
 			IsEligibleForLimitIncrease: common.Bool(true), IsDynamic: common.Bool(false),
 		})
 	}
-	return pageOf(c, list, func(d limits.LimitDefinitionSummary) string { return *d.Name })
+	return pageOf(c, list, sortKeys[limits.LimitDefinitionSummary]{
+		"":            func(d limits.LimitDefinitionSummary) string { return *d.Name },
+		"DESCRIPTION": func(d limits.LimitDefinitionSummary) string { return *d.Description },
+	}, false)
 }
 
 // listLimitValues lists a limit of an availability domain once for each of them.
@@ -204,7 +210,9 @@ func listLimitValues(c *call) (*answer, error) {
 			}
 		}
 	}
-	return pageOf(c, list, func(v limits.LimitValueSummary) string { return *v.Name })
+	return pageOf(c, list, sortKeys[limits.LimitValueSummary]{
+		"": func(v limits.LimitValueSummary) string { return *v.Name },
+	}, false)
 }
 
 // getResourceAvailability tells how much of a limit a compartment uses, and how much of it the tenancy has left. The
@@ -235,36 +243,4 @@ func getResourceAvailability(c *call) (*answer, error) {
 		Used: common.Int64(int64(used)), Available: common.Int64(int64(available)),
 		FractionalUsage: common.Float32(float32(used)), FractionalAvailability: common.Float32(float32(available)),
 	}), nil
-}
-
-// pageOf answers one page of things that are not stored, in the order that they are given or by name downwards.
-func pageOf[T any](c *call, list []T, name func(T) string) (*answer, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	from, err := c.cursor()
-	if err != nil {
-		return nil, err
-	}
-	order, err := c.order()
-	if err != nil {
-		return nil, err
-	}
-	slices.SortStableFunc(list, func(a, b T) int {
-		if order.down {
-			a, b = b, a
-		}
-		return strings.Compare(name(a), name(b))
-	})
-	start := 0
-	if from != nil {
-		start = min(int(from.Seq), len(list))
-	}
-	end := min(start+limit, len(list))
-	a := c.send(http.StatusOK, list[start:end])
-	if end < len(list) {
-		a.nextPage = c.seal(cursor{Query: c.fingerprint(), Seq: uint64(end), Issued: c.now, Nonce: c.random.Uint32()})
-	}
-	return a, nil
 }

@@ -44,6 +44,12 @@ func TestLimits(t *testing.T) {
 	if *down.Items[0].Name != "other" {
 		t.Errorf("services downwards: %v", down.Items)
 	}
+	described := try(c.ListServices(ctx, limits.ListServicesRequest{
+		CompartmentId: &tenancy, SortBy: limits.ListServicesSortByDescription,
+	})).must(t)
+	if *described.Items[0].Description != "File Storage" {
+		t.Errorf("services by description: %v", described.Items)
+	}
 	definitions := try(c.ListLimitDefinitions(ctx, limits.ListLimitDefinitionsRequest{
 		CompartmentId: &tenancy, ServiceName: common.String("filesystem"),
 	})).must(t)

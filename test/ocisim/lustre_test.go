@@ -201,8 +201,20 @@ func TestLustreFails(t *testing.T) {
 			t.Errorf("errors %v", errors.Items)
 		}
 		logs := try(f.ListWorkRequestLogs(ctx, lustrefilestorage.ListWorkRequestLogsRequest{WorkRequestId: list.Items[0].Id})).must(t)
-		if len(logs.Items) != 3 {
+		if len(logs.Items) != 3 || !strings.HasPrefix(*logs.Items[0].Message, "Accepted ") || logs.OpcNextPage != nil {
 			t.Errorf("logs %v", logs.Items)
+		}
+		last := lustrefilestorage.ListWorkRequestLogsRequest{
+			WorkRequestId: list.Items[0].Id, SortBy: lustrefilestorage.ListWorkRequestLogsSortByTimestamp,
+			SortOrder: lustrefilestorage.ListWorkRequestLogsSortOrderDesc, Limit: common.Int(2),
+		}
+		logs = try(f.ListWorkRequestLogs(ctx, last)).must(t)
+		if len(logs.Items) != 2 || !strings.HasPrefix(*logs.Items[0].Message, "Finished ") || logs.OpcNextPage == nil {
+			t.Fatalf("the last logs %v", logs.Items)
+		}
+		last.Page = logs.OpcNextPage
+		if logs = try(f.ListWorkRequestLogs(ctx, last)).must(t); len(logs.Items) != 1 || logs.OpcNextPage != nil {
+			t.Errorf("the rest %v", logs.Items)
 		}
 		_, err := f.UpdateLustreFileSystem(ctx, lustrefilestorage.UpdateLustreFileSystemRequest{LustreFileSystemId: created.Id})
 		refused(t, err, 409, "IncorrectState")

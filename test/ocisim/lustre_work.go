@@ -76,13 +76,15 @@ func listLustreErrors(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := lustrefilestorage.WorkRequestErrorCollection{Items: []lustrefilestorage.WorkRequestError{}}
+	list := []lustrefilestorage.WorkRequestError{}
 	for _, p := range w.problems {
-		out.Items = append(out.Items, lustrefilestorage.WorkRequestError{
+		list = append(list, lustrefilestorage.WorkRequestError{
 			Code: common.String(p.code), Message: common.String(p.message), Timestamp: sdkTimeOf(p.at),
 		})
 	}
-	return c.send(http.StatusOK, out), nil
+	return pageOf(c, list, sortKeys[lustrefilestorage.WorkRequestError]{
+		"": func(e lustrefilestorage.WorkRequestError) string { return e.Timestamp.Format(apiTime) },
+	}, true)
 }
 
 func listLustreLogs(c *call) (*answer, error) {
@@ -90,18 +92,20 @@ func listLustreLogs(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := lustrefilestorage.WorkRequestLogEntryCollection{}
+	list := []lustrefilestorage.WorkRequestLogEntry{}
 	for _, step := range []struct {
 		text string
 		at   time.Time
 	}{{"Accepted", w.accepted}, {"Started", w.started}, {"Finished", w.finished}} {
 		if !step.at.IsZero() {
-			out.Items = append(out.Items, lustrefilestorage.WorkRequestLogEntry{
+			list = append(list, lustrefilestorage.WorkRequestLogEntry{
 				Message: common.String(step.text + " " + w.operation), Timestamp: sdkTimeOf(step.at),
 			})
 		}
 	}
-	return c.send(http.StatusOK, out), nil
+	return pageOf(c, list, sortKeys[lustrefilestorage.WorkRequestLogEntry]{
+		"": func(e lustrefilestorage.WorkRequestLogEntry) string { return e.Timestamp.Format(apiTime) },
+	}, true)
 }
 
 func lustreWorkRequest(w *workRequest) lustrefilestorage.WorkRequest {
