@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,47 +19,6 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
-
-// mortal is the network of a process that dies with one of its calls: before the call is carried out, or after it and
-// before its answer arrives.
-type mortal struct {
-	next    http.RoundTripper
-	last    int  // number of the last call, from 1
-	applied bool // the last call is carried out
-	die     context.CancelFunc
-
-	mu    sync.Mutex
-	calls int
-}
-
-var errDead = errors.New("the process is dead")
-
-func (m *mortal) RoundTrip(req *http.Request) (*http.Response, error) {
-	m.mu.Lock()
-	m.calls++
-	n := m.calls
-	m.mu.Unlock()
-	switch {
-	case n > m.last || n == m.last && !m.applied:
-		m.die()
-		return nil, errDead
-	case n == m.last:
-		response, err := m.next.RoundTrip(req)
-		if err == nil {
-			_ = response.Body.Close()
-		}
-		m.die()
-		return nil, errDead
-	}
-	return m.next.RoundTrip(req)
-}
-
-// died says whether the process came to its last call.
-func (m *mortal) died() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.calls >= m.last
-}
 
 // scenario is something that a process is killed in. before prepares it with a process of its own; do is done by the one
 // that is killed and, again, by the next one.
@@ -169,13 +126,14 @@ func (s scenario) killedAt(r *rig, kind oci.BalancerKind, last int, applied bool
 	r.restart()
 	s.before(r, svc, nodes)
 
-	ctx, die := context.WithCancel(r.Context())
-	defer die()
-	doomed := &mortal{next: r.region.Transport(), last: last, applied: applied, die: die}
-	err := s.do(ctx, r, r.newManager(doomed), r.cluster.get(svc.UID), nodes)
-	if died := doomed.died(); !died {
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
+	point := &ocisim.KillPoint{Call: last, Applied: applied}
+	ctx, network := point.Process(ctx, r.region.Transport())
+	err := s.do(ctx, r, r.newManager(network), r.cluster.get(svc.UID), nodes)
+	if !point.Reached() {
 		if err != nil {
-			r.Errorf("call %d: not killed, but: %v", last, err)
+			r.Errorf("%s: not killed, but: %v", point, err)
 		}
 		_ = r.m.Delete(r.Context(), svc)
 		return false
@@ -183,11 +141,11 @@ func (s scenario) killedAt(r *rig, kind oci.BalancerKind, last int, applied bool
 
 	r.restart()
 	if err := s.do(r.Context(), r, r.m, r.cluster.get(svc.UID), nodes); err != nil {
-		r.Errorf("call %d: the next process: %v", last, err)
+		r.Errorf("%s: the next process: %v", point, err)
 	}
 	if want == nil {
 		if left := r.live(); len(left) > 0 {
-			r.Errorf("call %d: left: %v", last, left)
+			r.Errorf("%s: left: %v", point, left)
 		}
 		r.cluster.remove(svc.UID)
 		return true
@@ -197,20 +155,20 @@ func (s scenario) killedAt(r *rig, kind oci.BalancerKind, last int, applied bool
 	sorted := cmpopts.SortSlices(func(a, b oci.Backend) bool { return a.IP < b.IP })
 	ignored := cmpopts.IgnoreFields(oci.Balancer{}, "ID", "ETag", "TimeCreated", "Addresses", "DisplayName", "Tags")
 	if diff := cmp.Diff(want, got, opaque, sorted, ignored, cmpopts.EquateEmpty()); diff != "" {
-		r.Errorf("call %d: another outcome than without a kill:\n%s", last, diff)
+		r.Errorf("%s: another outcome than without a kill:\n%s", point, diff)
 	}
 	r.equal("owner", got.Freeform[loadbalancer.TagOwner], svc.UID)
 	if len(r.cluster.events) > 0 {
-		r.Errorf("call %d: events %v", last, r.cluster.events)
+		r.Errorf("%s: events %v", point, r.cluster.events)
 	}
 	if s.name != "change nodes" {
 		r.unchanged(svc, nodes)
 	}
 	if err := r.m.Delete(r.Context(), svc); err != nil {
-		r.Errorf("call %d: delete: %v", last, err)
+		r.Errorf("%s: delete: %v", point, err)
 	}
 	if left := r.live(); len(left) > 0 {
-		r.Errorf("call %d: left after the deletion: %v", last, left)
+		r.Errorf("%s: left after the deletion: %v", point, left)
 	}
 	r.cluster.remove(svc.UID)
 	return true

@@ -57,8 +57,8 @@ func KillPoints() iter.Seq[*KillPoint] {
 // Process returns the context and the network of a process that ends at the point. From then on the context is canceled,
 // and calls fail with ErrKilled. A point kills one process.
 func (p *KillPoint) Process(ctx context.Context, network http.RoundTripper) (context.Context, http.RoundTripper) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &mortal{point: p, next: network, die: func() { cancel(ErrKilled) }}
+	ctx, cancel := context.WithCancel(ctx)
+	return ctx, &mortal{point: p, next: network, die: cancel}
 }
 
 // Reached says whether a process ended at the point.

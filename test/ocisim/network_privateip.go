@@ -13,7 +13,7 @@ import (
 )
 
 func addressOperations() []Operation {
-	const query = "limit,page,ipAddress,subnetId,vnicId,ipState,lifetime"
+	const query = "limit,page,ipAddress,subnetId,vnicId,ipState,lifetime,vlanId"
 	list := func(name, path string, kind *kindInfo, address func(*resource) string) Operation {
 		o := networkOperation(name, http.MethodGet, path, query, Inspect, func(c *call) (*answer, error) {
 			return listAddresses(c, kind, address)
@@ -72,9 +72,26 @@ func listAddresses(c *call, kind *kindInfo, address func(*resource) string) (*an
 		return nil, errInvalid("One of subnetId and vnicId must be given.")
 	}
 	l.match = func(res *resource) bool {
-		return (wanted == "" || address(res) == wanted) && (subnet == "" || contains(res.keys, subnet))
+		return (wanted == "" || address(res) == wanted) && (subnet == "" || contains(res.keys, subnet)) && c.addressFilters(res)
 	}
 	return c.list(l)
+}
+
+// addressFilters applies the query's state, lifetime and VLAN.
+func (c *call) addressFilters(res *resource) bool {
+	var state, lifetime string
+	switch v := res.value.(type) {
+	case *core.PrivateIp:
+		state, lifetime = string(v.IpState), string(v.Lifetime)
+	case *core.Ipv6:
+		state, lifetime = string(v.IpState), string(v.Lifetime)
+	}
+	for name, has := range map[string]string{"ipState": state, "lifetime": lifetime, "vlanId": ""} {
+		if wanted := c.query.Get(name); wanted != "" && wanted != has {
+			return false
+		}
+	}
+	return true
 }
 
 // named checks a resource that a query names: absent or not visible, it is the common 404.

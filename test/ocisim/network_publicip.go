@@ -32,7 +32,7 @@ func publicIPOperations() []Operation {
 }
 
 func listPublicIPs(c *call) (*answer, error) {
-	scope, lifetime := c.query.Get("scope"), c.query.Get("lifetime")
+	scope, lifetime, pool := c.query.Get("scope"), c.query.Get("lifetime"), c.query.Get("publicIpPoolId")
 	switch core.ListPublicIpsScopeEnum(scope) {
 	case core.ListPublicIpsScopeRegion:
 	case core.ListPublicIpsScopeAvailabilityDomain:
@@ -44,7 +44,7 @@ func listPublicIPs(c *call) (*answer, error) {
 	}
 	return c.list(listing{kind: publicIPs.kindInfo, key: c.query.Get("compartmentId"), match: func(res *resource) bool {
 		v := publicIPs.of(res)
-		return string(v.Scope) == scope && (lifetime == "" || string(v.Lifetime) == lifetime)
+		return string(v.Scope) == scope && (lifetime == "" || string(v.Lifetime) == lifetime) && (pool == "" || value(v.PublicIpPoolId) == pool)
 	}})
 }
 

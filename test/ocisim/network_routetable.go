@@ -210,7 +210,8 @@ func (c *call) checkRouteTarget(rule *core.RouteRule, vcn *core.Vcn) error {
 	if service && c.serviceOf(*rule.Destination) == nil {
 		return errInvalid("destination %s is not the CIDR label of a service", *rule.Destination)
 	}
-	inVCN, takesService, takesSixth := "", false, false
+	var inVCN string
+	var takesService, takesSixth bool
 	res := c.store.byID[target]
 	if res == nil || terminal(res.state) {
 		return errRelated(target)

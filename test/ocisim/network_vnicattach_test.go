@@ -226,6 +226,12 @@ func TestMovePrivateIP(t *testing.T) {
 		if got := need(update(ip.Id, core.UpdatePrivateIpDetails{VnicId: second}))(t); *got.VnicId != *second || *got.IpAddress != *ip.IpAddress {
 			t.Errorf("moved %v", got)
 		}
+		for state, n := range map[string]int{"ASSIGNED": 2, "AVAILABLE": 0} {
+			list := need(l.network.ListPrivateIps(ctx, core.ListPrivateIpsRequest{VnicId: second, IpState: &state}))(t)
+			if len(list.Items) != n {
+				t.Errorf("%d addresses are %s, want %d", len(list.Items), state, n)
+			}
+		}
 		primary := l.region.PrivateIPs()[0].Id
 		_, err := update(primary, core.UpdatePrivateIpDetails{VnicId: second})
 		refused(t, err, http.StatusBadRequest, "InvalidParameter")

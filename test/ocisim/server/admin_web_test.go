@@ -87,7 +87,7 @@ func TestFaultsInForce(t *testing.T) {
 	if len(list) != 3 || list[0].ID != "1" || list[1].ID != "2" || list[2].ID != "" {
 		t.Fatalf("faults in force: %+v", list)
 	}
-	if v := list[0].Value; v.Drop != ocisim.AfterApply || time.Duration(v.Delay) != time.Millisecond || v.Times != 1 {
+	if v := list[0].Value; v.Drop != ocisim.AfterApply || v.Delay != time.Millisecond || v.Times != 1 {
 		t.Errorf("the first fault shows as %+v", v)
 	}
 	response, body := do(t, c, request(t, http.MethodDelete, s.AdminURL()+"/faults/1", nil))

@@ -85,3 +85,32 @@ func TestOptionFlagErrors(t *testing.T) {
 		t.Errorf("an unknown budget: %v", err)
 	}
 }
+
+// TestServeTakesOptions asks the running binary for what its flags and files said.
+func TestServeTakesOptions(t *testing.T) {
+	behaviour := filepath.Join(t.TempDir(), "behaviour.yaml")
+	if err := os.WriteFile(behaviour, []byte("values: {vnicLinger: 1s}\nrulings: {delete of a protected balancer: {allow: true}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := run(t, "--harsh", "--duration", "loadbalancer.create=1s-2s", "--latency=identity.*=5ms", "--rate=compute.read=7", "--behaviour", behaviour)
+	durations, err := s.admin.Durations(t.Context())
+	if err != nil || durations["loadbalancer.create"].String() != "1s-2s" {
+		t.Errorf("durations %v, %v", durations, err)
+	}
+	latency, err := s.admin.Latency(t.Context())
+	if err != nil || latency["identity.*"].Min != 5*time.Millisecond {
+		t.Errorf("latency %v, %v", latency, err)
+	}
+	rates, err := s.admin.Rates(t.Context())
+	if err != nil || rates.Services["compute.read"] == nil || rates.Services["compute.read"].PerSecond != 7 || rates.Read != ocisim.Harsh().Read {
+		t.Errorf("rates %v, %v", rates, err)
+	}
+	b, err := s.admin.Behaviour(t.Context())
+	if err != nil || b.VNICLinger.Max != time.Second || !b.Rulings[ocisim.DeleteProtected].Allow {
+		t.Errorf("behaviour %v, %v", b, err)
+	}
+	o, err := s.admin.Options(t.Context())
+	if err != nil || o.DropOptional != ocisim.Harsh().DropOptional || !o.Signatures {
+		t.Errorf("options %v, %v", o, err)
+	}
+}
