@@ -29,6 +29,7 @@ type serveFlags struct {
 	verbosity int
 	region    regionFlags
 	traffic   trafficFlags
+	attach    attachmentFlags
 	server    server.Options
 }
 
@@ -70,6 +71,7 @@ The CA and the API keys of users are kept in --dir, so that a program that was s
 	flags.StringVar(&s.RealmDomain, "realm-domain", "", "second-level domain of the realm; that of the real realm if empty")
 	f.region.add(flags)
 	f.traffic.add(flags)
+	f.attach.add(flags)
 	return cmd
 }
 
@@ -95,6 +97,9 @@ func serve(ctx context.Context, out, errs io.Writer, f *serveFlags) error {
 	}
 	if body != nil {
 		options.Balancers = body
+	}
+	if options.Attachments, err = f.attach.body(); err != nil {
+		return err
 	}
 	region := ocisim.New(options)
 	defer func() { _ = region.Close() }() // the process ends
