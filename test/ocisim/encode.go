@@ -38,10 +38,11 @@ func (e *encoder) encode(v any) []byte {
 	return e.append(nil, reflect.ValueOf(v), nil)
 }
 
-// encodeDropping leaves optional fields of the top level out when drop says so, except those in keep.
+// encodeDropping leaves optional fields of the top level out when drop says so, except those in keep and the
+// identifier, without which an item of a list would be of no use.
 func (e *encoder) encodeDropping(v any, keep []string, drop func() bool) []byte {
 	return e.append(nil, reflect.ValueOf(v), func(name string) bool {
-		return !slices.Contains(keep, name) && drop()
+		return name != "id" && !slices.Contains(keep, name) && drop()
 	})
 }
 

@@ -27,7 +27,7 @@ func (c *call) show(res *resource) *answer {
 }
 
 // created is show for a new resource: it records the resource with the call and the retry token, and hides it from
-// the first reads.
+// the first reads (Options.EventualReads).
 func (c *call) created(res *resource) *answer {
 	c.markCreated(res)
 	return c.show(res)
@@ -36,11 +36,14 @@ func (c *call) created(res *resource) *answer {
 // markCreated is for operations whose answer does not carry the resource that they created.
 func (c *call) markCreated(res *resource) {
 	c.record.Created = res.id
-	if res.kind.eventual {
-		res.hidden = c.options.EventualReads
+	if n := c.options.EventualReads; n > 0 && res.kind.eventual {
+		res.veil = &veil{reads: n, missed: map[reader]int{}}
 	}
-	c.tokenLive = func() bool { return !res.gone && !terminal(res.state) }
+	c.tokenLive = res.alive
 }
+
+// alive says whether a resource is there and not on its way out.
+func (res *resource) alive() bool { return !res.gone && !terminal(res.state) }
 
 // terminal says whether a lifecycle state has no way back to life.
 func terminal(state string) bool {
@@ -69,8 +72,13 @@ func (c *call) encoded(res *resource) []byte {
 	if p := c.options.DropOptional; p > 0 {
 		return c.encoder.encodeDropping(res.rendered(), res.kind.keep, func() bool { return c.chance(p) })
 	}
+	return c.representation(res)
+}
+
+// representation is a resource as the API shows it, with all its fields.
+func (cl *cloud) representation(res *resource) []byte {
 	if res.json == nil {
-		res.json = c.encoder.encode(res.rendered())
+		res.json = cl.encoder.encode(res.rendered())
 	}
 	return res.json
 }

@@ -224,7 +224,7 @@ func (c *call) resolve() error {
 			resourceType = kind.policy
 		}
 		res := c.store.byID[c.params[0]]
-		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && res.miss()) {
+		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && res.miss(reader{principal: c.principal.ID})) {
 			return errNotFound()
 		}
 		c.target = res
@@ -234,15 +234,6 @@ func (c *call) resolve() error {
 		return errNotFound()
 	}
 	return nil
-}
-
-// miss counts a read of a resource that is new, and says whether this read still misses it.
-func (res *resource) miss() bool {
-	if res.hidden == 0 {
-		return false
-	}
-	res.hidden--
-	return true
 }
 
 // sleep waits for d or for the end of the context.

@@ -10,6 +10,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
 
+// TestEventualConsistency: every principal's first gets miss a new resource, and so do its first lists.
 func TestEventualConsistency(t *testing.T) {
 	f := newFixture(t, ocisim.Options{EventualReads: 2})
 	f.get(api + "/instances/" + f.instance).want(http.StatusOK) // what was seeded is visible at once
@@ -17,15 +18,21 @@ func TestEventualConsistency(t *testing.T) {
 	uri := api + "/networkSecurityGroups/" + id
 	list := api + "/networkSecurityGroups?compartmentId=" + f.compartment
 
-	if message := f.get(uri).wantError(http.StatusNotFound, "NotAuthorizedOrNotFound"); message != "Authorization failed or requested resource not found." {
-		t.Errorf("message %q", message)
-	}
-	if n := len(f.get(list).want(http.StatusOK).array()); n != 0 {
-		t.Errorf("the list shows %d groups at the second read", n)
-	}
-	f.get(uri).want(http.StatusOK)
-	if n := len(f.get(list).want(http.StatusOK).array()); n != 1 {
-		t.Errorf("the list shows %d groups at last", n)
+	for _, reader := range []*client{f.as(f.region, "alice"), f.as(f.region, "bob")} {
+		for range 2 {
+			if message := reader.get(uri).wantError(http.StatusNotFound, "NotAuthorizedOrNotFound"); message != "Authorization failed or requested resource not found." {
+				t.Errorf("message %q", message)
+			}
+		}
+		reader.get(uri).want(http.StatusOK)
+		for i := range 2 {
+			if n := len(reader.get(list).want(http.StatusOK).array()); n != 0 {
+				t.Errorf("list %d shows %d groups", i, n)
+			}
+		}
+		if n := len(reader.get(list).want(http.StatusOK).array()); n != 1 {
+			t.Errorf("the list shows %d groups at last", n)
+		}
 	}
 
 	hidden := str(f.createGroup().want(http.StatusOK).object(), "id")

@@ -280,7 +280,10 @@ func (f *armedFault) addTo(s *strike) {
 	default:
 		s.actBefore = append(s.actBefore, f.act)
 	}
-	s.note = f.describe()
+	if s.note != "" {
+		s.note += "; "
+	}
+	s.note += f.describe()
 	if f.FailWork {
 		s.work = &workFailure{code: orElse(f.Code, "INTERNAL_ERROR"), message: orElse(f.Message, "An internal error occurred.")}
 		return

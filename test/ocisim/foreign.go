@@ -177,7 +177,7 @@ func (f *Foreign) Delete(id string) error {
 		remove(cl, id)
 		return nil
 	}
-	cl.store.remove(res)
+	cl.discard(res)
 	return nil
 }
 

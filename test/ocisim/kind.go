@@ -4,6 +4,7 @@
 package ocisim
 
 import (
+	"bytes"
 	"iter"
 	"reflect"
 )
@@ -48,6 +49,7 @@ func (k kind[T]) insert(cl *cloud, v *T) *resource {
 	res := &resource{kind: k.kindInfo, value: v, facets: k.describe(v)}
 	res.etag = cl.newETag("")
 	cl.store.add(res)
+	cl.watched(res, facets{})
 	return res
 }
 
@@ -90,12 +92,14 @@ func (k kind[T]) update(cl *cloud, id string, change func(*T)) bool {
 	return cl.replace(res, changed)
 }
 
-// replace stores another value for a resource; false if it is equal to the old one.
+// replace stores another value for a resource; false if nobody can see a difference. The etag changes exactly when
+// the representation does.
 func (cl *cloud) replace(res *resource, v any) bool {
 	if reflect.DeepEqual(res.value, v) {
 		return false
 	}
-	next := res.kind.facetsOf(v)
+	shown := cl.representation(res)
+	next, before := res.kind.facetsOf(v), res.facets
 	if !sameKeys(res.facets, next) {
 		cl.store.unindex(res)
 		res.facets = next
@@ -104,14 +108,29 @@ func (cl *cloud) replace(res *resource, v any) bool {
 	res.facets = next
 	res.value = v
 	res.json = nil
-	res.etag = cl.newETag(res.etag)
-	return true
+	changed := !bytes.Equal(shown, cl.representation(res))
+	if changed {
+		res.etag = cl.newETag(res.etag)
+	}
+	cl.watched(res, before)
+	return changed
 }
 
 // remove takes the resource out of the region: from now on it was never there.
 func (k kind[T]) remove(cl *cloud, id string) {
 	if res := k.lookup(cl, id); res != nil {
-		cl.store.remove(res)
+		cl.discard(res)
+	}
+}
+
+func (cl *cloud) discard(res *resource) {
+	cl.store.remove(res)
+	cl.watched(res, res.facets)
+}
+
+func (cl *cloud) watched(res *resource, before facets) {
+	if cl.watch != nil {
+		cl.watch(res, before)
 	}
 }
 

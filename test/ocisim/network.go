@@ -57,6 +57,8 @@ func virtualNetworkService() service {
 			securityGroups.kindInfo: (*cloud).removeSecurityGroup,
 			vnics.kindInfo:          (*cloud).removeVNIC,
 			publicIPs.kindInfo:      (*cloud).removePublicIP,
+			privateIPs.kindInfo:     (*cloud).removePrivateIP,
+			ipv6s.kindInfo:          (*cloud).removeIPv6,
 		},
 	}
 }

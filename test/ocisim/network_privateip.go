@@ -200,12 +200,21 @@ func deletePrivateIP(c *call) (*answer, error) {
 			return nil, err
 		}
 	}
-	for public := range publicIPs.under(c.cloud, c.target.id) {
-		c.unassignPublicIP(value(public.Id))
-	}
-	c.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
-	privateIPs.remove(c.cloud, c.target.id)
+	c.removePrivateIP(c.target.id)
 	return none(http.StatusNoContent), nil
+}
+
+// removePrivateIP takes a private address away, and its public address from it.
+func (cl *cloud) removePrivateIP(id string) {
+	ip := privateIPs.find(cl, id)
+	if ip == nil {
+		return
+	}
+	for public := range publicIPs.under(cl, id) {
+		cl.unassignPublicIP(value(public.Id))
+	}
+	cl.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
+	privateIPs.remove(cl, id)
 }
 
 func createIPv6(c *call) (*answer, error) {
@@ -248,11 +257,19 @@ func createIPv6(c *call) (*answer, error) {
 }
 
 func deleteIPv6(c *call) (*answer, error) {
-	ip := ipv6s.of(c.target)
-	c.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
-	c.hideIPv6(value(ip.VnicId), value(ip.IpAddress))
-	ipv6s.remove(c.cloud, c.target.id)
+	c.removeIPv6(c.target.id)
 	return none(http.StatusNoContent), nil
+}
+
+// removeIPv6 takes an IPv6 address away, also from what its VNIC shows.
+func (cl *cloud) removeIPv6(id string) {
+	ip := ipv6s.find(cl, id)
+	if ip == nil {
+		return
+	}
+	cl.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
+	cl.hideIPv6(value(ip.VnicId), value(ip.IpAddress))
+	ipv6s.remove(cl, id)
 }
 
 // hideIPv6 takes an address from those that a VNIC shows.

@@ -67,7 +67,7 @@ func getPublicIPByPrivateIP(c *call) (*answer, error) {
 // showPublicIP answers with the public address under a key, as a get by OCID would.
 func (c *call) showPublicIP(key string) (*answer, error) {
 	found := c.store.under(publicIPs.kindInfo, key)
-	if len(found) == 0 || found[0].miss() || c.denied(publicIPs.policy, Read, found[0].compartment) {
+	if len(found) == 0 || found[0].miss(reader{principal: c.principal.ID}) || c.denied(publicIPs.policy, Read, found[0].compartment) {
 		return nil, errNotFound()
 	}
 	return c.show(found[0]), nil
@@ -210,7 +210,17 @@ func updatePublicIP(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.publicIPThere(); err != nil {
+		return nil, err
+	}
 	id, current := c.target.id, value(publicIPs.of(c.target).AssignedEntityId)
+	if details.PrivateIpId != nil && *details.PrivateIpId != current {
+		switch state := publicIPs.of(c.target).LifecycleState; state {
+		case core.PublicIpLifecycleStateAvailable, core.PublicIpLifecycleStateAssigned:
+		default:
+			return nil, errIncorrectState("The public IP %s is %s and cannot be moved.", id, state)
+		}
+	}
 	if details.PrivateIpId != nil && *details.PrivateIpId != "" && *details.PrivateIpId != current {
 		if _, err := privateIPs.related(c, *details.PrivateIpId); err != nil {
 			return nil, err
@@ -237,7 +247,18 @@ func updatePublicIP(c *call) (*answer, error) {
 	return c.show(c.target), nil
 }
 
+// publicIPThere refuses changes of a public address that is being deleted.
+func (c *call) publicIPThere() error {
+	if state := publicIPs.of(c.target).LifecycleState; state == core.PublicIpLifecycleStateTerminating {
+		return errIncorrectState("The public IP %s is %s.", c.target.id, state)
+	}
+	return nil
+}
+
 func deletePublicIP(c *call) (*answer, error) {
+	if err := c.publicIPThere(); err != nil {
+		return nil, err
+	}
 	cl, id := c.cloud, c.target.id
 	v := publicIPs.of(c.target)
 	if v.AssignedEntityId != nil {

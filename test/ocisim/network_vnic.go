@@ -176,12 +176,10 @@ func (cl *cloud) removeVNIC(id string) {
 		return
 	}
 	for ip := range privateIPs.under(cl, id) {
-		cl.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
-		privateIPs.remove(cl, value(ip.Id))
+		cl.removePrivateIP(value(ip.Id))
 	}
 	for ip := range ipv6s.under(cl, id) {
-		cl.giveBlockBack(value(ip.SubnetId), value(ip.IpAddress), ip.CidrPrefixLength)
-		ipv6s.remove(cl, value(ip.Id))
+		cl.removeIPv6(value(ip.Id))
 	}
 	vnics.remove(cl, id)
 	owner := cl.vnicOwners[id]

@@ -50,7 +50,8 @@ type Options struct {
 	// Latency delays the answers of "service.Operation", of "service.*" or of "*"; the most exact one counts.
 	Latency map[string]Range `json:"latency,omitempty"`
 
-	// EventualReads is the number of reads (get or list) that miss a new resource.
+	// EventualReads is the number of reads that miss a new resource: so many gets and so many lists of every
+	// principal. Writes find it at once, and so do references in bodies.
 	EventualReads int `json:"eventualReads"`
 	// DropOptional is the probability that an optional field is left out of an answer.
 	DropOptional float64 `json:"dropOptional"`

@@ -113,6 +113,10 @@ type cloud struct {
 	ownedVNICs    map[string][]string  // and back
 	block         blockState
 	balancers     balancerState
+
+	// watch, if set, sees every resource right after it was stored, replaced or removed, with what the engine knew of
+	// it before: nothing for a new one. Property tests hang on it.
+	watch func(res *resource, before facets)
 }
 
 func newCloud(options Options, now time.Time) *cloud {

@@ -58,7 +58,7 @@ func (c *call) remember(a *answer) {
 	live := c.tokenLive
 	if live == nil {
 		target := c.target
-		live = func() bool { return target == nil || !target.gone }
+		live = func() bool { return target == nil || target.alive() }
 	}
 	key := c.tokenKey
 	c.tokens[key] = &tokenRecord{request: c.requestHash(), answer: a, live: live}
@@ -66,13 +66,15 @@ func (c *call) remember(a *answer) {
 	c.after(retryTokenLife, func() { delete(tokens, key) })
 }
 
-// requestHash identifies the request: its path and its body, whatever the order of the JSON fields.
+// requestHash identifies the request: its path, its query and its body, whatever the order of the JSON fields.
 func (c *call) requestHash() [sha256.Size]byte {
 	var b bytes.Buffer
 	for _, p := range c.params {
 		b.WriteString(p)
 		b.WriteByte('\n')
 	}
+	b.WriteString(c.query.Encode())
+	b.WriteByte('\n')
 	var body any
 	if canonical, err := canonicalJSON(c.body, &body); err == nil {
 		b.Write(canonical)

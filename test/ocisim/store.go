@@ -20,13 +20,40 @@ type facets struct {
 type resource struct {
 	facets
 
-	kind   *kindInfo
-	value  any // pointer to the model
-	etag   string
-	seq    uint64 // order of creation, and the cursor of pages
-	hidden int    // reads that will still miss it
-	gone   bool   // removed from the store
-	json   []byte // rendered value, nil when stale
+	kind  *kindInfo
+	value any // pointer to the model
+	etag  string
+	seq   uint64 // order of creation, and the cursor of pages
+	veil  *veil  // what still hides a new resource from some readers; nil for none
+	gone  bool   // removed from the store
+	json  []byte // rendered value, nil when stale
+}
+
+// veil hides a new resource from the first reads of every principal, those by get and those by list each on their
+// own: the two are served from different replicas, and that one caller has seen a resource says nothing about what
+// the next one sees.
+type veil struct {
+	reads  int            // that miss the resource
+	missed map[reader]int // so far
+}
+
+// reader is who reads, and how.
+type reader struct {
+	principal string
+	list      bool
+}
+
+// miss counts a read of a resource that is new, and says whether this read still misses it.
+func (res *resource) miss(r reader) bool {
+	if !res.veiled(r) {
+		return false
+	}
+	res.veil.missed[r]++
+	return true
+}
+
+func (res *resource) veiled(r reader) bool {
+	return res.veil != nil && res.veil.missed[r] < res.veil.reads
 }
 
 // store holds the resources by identifier, and by kind and key for lists. Keys are the compartment and whatever else

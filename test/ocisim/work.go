@@ -76,17 +76,23 @@ type task struct {
 	finish func() []workProblem
 	// run is there instead of finish where the effect takes its own time: it calls done, with the lock held.
 	run func(done func([]workProblem))
-	// failed runs after a failure, whether found by finish or injected; may be nil.
+	// failed runs after a failure, whether found by finish or injected; may be nil. None of these runs once the
+	// target is gone.
 	failed func([]workProblem)
 
-	id      string
-	failure *workFailure
+	id       string
+	resource *resource // the target, nil where it is not a resource of the region
+	failure  *workFailure
 }
+
+// orphaned says whether somebody else removed the target meanwhile.
+func (t *task) orphaned() bool { return t.resource != nil && t.resource.gone }
 
 // submit accepts an asynchronous operation and returns its work request.
 func (c *call) submit(t task) *workRequest {
 	t.id = c.newOCID(t.ocidType)
 	t.failure = c.failure
+	t.resource = c.store.byID[t.target]
 	work := &workRequest{
 		id: t.id, service: c.operation.Service, operation: t.operation, compartment: t.compartment,
 		target: t.target, entity: t.entity, state: workAccepted, accepted: c.now, related: t.related,
@@ -113,7 +119,7 @@ func (cl *cloud) startTask(t *task) {
 		workRequests.update(cl, t.id, func(w *workRequest) {
 			w.state, w.started, w.percent = workInProgress, cl.now, 10
 		})
-		if t.start != nil {
+		if t.start != nil && !t.orphaned() {
 			t.start()
 		}
 		cl.after(cl.duration(t.duration), func() { cl.finishTask(t) })
@@ -122,6 +128,8 @@ func (cl *cloud) startTask(t *task) {
 
 func (cl *cloud) finishTask(t *task) {
 	switch {
+	case t.orphaned():
+		cl.endTask(t, badInput(messageNotFound))
 	case t.failure != nil:
 		cl.endTask(t, []workProblem{{code: t.failure.code, message: t.failure.message}})
 	case t.run != nil:
@@ -141,7 +149,7 @@ func (cl *cloud) endTask(t *task, problems []workProblem) {
 			w.state, w.problems = workFailed, problems
 		}
 	})
-	if len(problems) > 0 && t.failed != nil {
+	if len(problems) > 0 && t.failed != nil && !t.orphaned() {
 		t.failed(problems)
 	}
 	cl.after(cl.behaviour.WorkRequestLife, func() { workRequests.remove(cl, t.id) })

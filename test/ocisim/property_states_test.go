@@ -1,0 +1,164 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ocisim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/identity"
+	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
+)
+
+// lifecycle is the state machine of a kind: the states that may follow each state. A state that is no key has no way
+// out; the initial states follow start, and what is removed from the region goes to gone.
+type lifecycle struct {
+	sdk   []string // the states that the SDK knows
+	paths map[string][]string
+}
+
+const (
+	start = "(new)"
+	gone  = "(gone)"
+)
+
+// stateless is for kinds without a lifecycle state: they are there or not.
+func stateless() lifecycle {
+	return lifecycle{paths: map[string][]string{start: {""}, "": {gone}}}
+}
+
+// immediate is for kinds that are there at once and go at once.
+func immediate(sdk []string, state string) lifecycle {
+	return lifecycle{sdk: sdk, paths: map[string][]string{start: {state}, state: {gone}}}
+}
+
+// fixed is for kinds that the API of the simulator cannot make or delete.
+func fixed(sdk []string, state string) lifecycle {
+	return lifecycle{sdk: sdk, paths: map[string][]string{start: {state}}}
+}
+
+// lifecycles are the state machines by label of the kind. A new kind joins the property tests by an entry.
+func lifecycles() map[string]lifecycle {
+	return map[string]lifecycle{
+		"compartment":            fixed(identity.GetCompartmentLifecycleStateEnumStringValues(), "ACTIVE"),
+		"VCN":                    fixed(core.GetVcnLifecycleStateEnumStringValues(), "AVAILABLE"),
+		"subnet":                 fixed(core.GetSubnetLifecycleStateEnumStringValues(), "AVAILABLE"),
+		"security list":          fixed(core.GetSecurityListLifecycleStateEnumStringValues(), "AVAILABLE"),
+		"network security group": immediate(core.GetNetworkSecurityGroupLifecycleStateEnumStringValues(), "AVAILABLE"),
+		"security rule":          stateless(),
+		"private IP":             stateless(),
+		"IPv6 address":           immediate(core.GetIpv6LifecycleStateEnumStringValues(), "AVAILABLE"),
+		"instance": {
+			sdk: core.GetInstanceLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:         {"RUNNING", "STOPPED"},
+				"RUNNING":     {"STOPPING", "TERMINATING"},
+				"STOPPING":    {"STOPPED", "TERMINATING"},
+				"STOPPED":     {"STARTING", "TERMINATING"},
+				"STARTING":    {"RUNNING", "TERMINATING"},
+				"TERMINATING": {"TERMINATED"},
+				"TERMINATED":  {gone},
+			},
+		},
+		"VNIC attachment": {
+			sdk: core.GetVnicAttachmentLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start: {"ATTACHED"}, "ATTACHED": {"DETACHING"}, "DETACHING": {"DETACHED"}, "DETACHED": {gone},
+			},
+		},
+		"VNIC": {
+			sdk: core.GetVnicLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start: {"AVAILABLE"}, "AVAILABLE": {"TERMINATING"}, "TERMINATING": {gone},
+			},
+		},
+		"public IP": {
+			sdk: core.GetPublicIpLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:          {"PROVISIONING", "AVAILABLE", "ASSIGNED"},
+				"PROVISIONING": {"AVAILABLE", "ASSIGNING", "TERMINATING"},
+				"AVAILABLE":    {"ASSIGNING", "TERMINATING"},
+				"ASSIGNING":    {"ASSIGNED", "UNASSIGNING", "TERMINATING"},
+				"ASSIGNED":     {"ASSIGNING", "UNASSIGNING", "TERMINATING"},
+				"UNASSIGNING":  {"AVAILABLE", "TERMINATING", gone}, // an ephemeral address ends here
+				"TERMINATING":  {gone},
+			},
+		},
+		"load balancer": {
+			sdk: loadbalancer.GetLoadBalancerLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:      {"CREATING", "ACTIVE"},
+				"CREATING": {"ACTIVE", "FAILED"},
+				"ACTIVE":   {"DELETING"},
+				"FAILED":   {"DELETING"},
+				"DELETING": {"DELETED", "ACTIVE", "FAILED"}, // back where it was when the work request fails
+				"DELETED":  {gone},
+			},
+		},
+		"network load balancer": {
+			sdk: networkloadbalancer.GetLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:      {"CREATING", "ACTIVE"},
+				"CREATING": {"ACTIVE", "FAILED"},
+				"ACTIVE":   {"UPDATING", "DELETING"},
+				"UPDATING": {"ACTIVE"},
+				"FAILED":   {"DELETING"},
+				"DELETING": {"DELETED", "ACTIVE", "FAILED"},
+				"DELETED":  {gone},
+			},
+		},
+		"work request": {
+			sdk: networkloadbalancer.GetOperationStatusEnumStringValues(),
+			paths: map[string][]string{
+				start: {workAccepted}, workAccepted: {workInProgress}, workInProgress: {workSucceeded, workFailed},
+				workSucceeded: {gone}, workFailed: {gone},
+			},
+		},
+	}
+}
+
+// TestLifecyclesAreTheSDKs: a state machine has no state that the SDK does not know, and no dead end but the end.
+func TestLifecyclesAreTheSDKs(t *testing.T) {
+	for label, machine := range lifecycles() {
+		reached := map[string]bool{start: true}
+		for from, next := range machine.paths {
+			for _, to := range next {
+				reached[to] = true
+				if to != gone && machine.sdk != nil && !slices.Contains(machine.sdk, to) {
+					t.Errorf("%s: the SDK has no state %s; it has %s", label, to, strings.Join(machine.sdk, " "))
+				}
+			}
+			if from == "" && machine.sdk != nil {
+				t.Errorf("%s has a state without a name", label)
+			}
+		}
+		for from := range machine.paths {
+			if !reached[from] {
+				t.Errorf("%s: nothing leads to %s", label, from)
+			}
+		}
+	}
+}
+
+// TestEveryKindHasALifecycle: what the operations are about has a state machine in the tests.
+func TestEveryKindHasALifecycle(t *testing.T) {
+	region := New(Options{})
+	known := lifecycles()
+	for _, o := range region.Operations() {
+		if o.Target == nil {
+			continue
+		}
+		if _, ok := known[o.Target.label]; !ok {
+			t.Errorf("%s: the kind %q has no entry in lifecycles()", o.FullName(), o.Target.label)
+		}
+	}
+}
+
+// allows says whether a kind may go from one state to another.
+func (l lifecycle) allows(from, to string) bool {
+	return from == to || slices.Contains(l.paths[from], to)
+}
