@@ -36,8 +36,8 @@ func (c *call) created(res *resource) *answer {
 // markCreated is for operations whose answer does not carry the resource that they created.
 func (c *call) markCreated(res *resource) {
 	c.record.Created = res.id
-	if n := c.options.EventualReads; n > 0 && res.kind.eventual {
-		res.veil = &veil{reads: n, missed: map[reader]int{}}
+	if res.kind.eventual {
+		res.hide(c.options.EventualReads)
 	}
 	c.tokenLive = res.alive
 }

@@ -4,6 +4,7 @@
 package ocisim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -193,10 +194,10 @@ func (f *Foreign) Patch(id string, patch []byte) error {
 		return fmt.Errorf("patch %s: a %s is not stored in the form of the API", id, res.kind.label)
 	}
 	var current, change any
-	if err := json.Unmarshal(cl.encoder.encode(res.value), &current); err != nil {
+	if err := unmarshalExact(cl.encoder.encode(res.value), &current); err != nil {
 		return fmt.Errorf("patch %s: %w", id, err)
 	}
-	if err := json.Unmarshal(patch, &change); err != nil {
+	if err := unmarshalExact(patch, &change); err != nil {
 		return fmt.Errorf("patch %s: %w", id, err)
 	}
 	merged, err := json.Marshal(mergePatch(current, change))
@@ -212,6 +213,13 @@ func (f *Foreign) Patch(id string, patch []byte) error {
 	}
 	cl.replace(res, next)
 	return nil
+}
+
+// unmarshalExact keeps numbers as they are written, because 64 bits do not fit into a float.
+func unmarshalExact(raw []byte, into *any) error {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(into)
 }
 
 // mergePatch applies RFC 7386.

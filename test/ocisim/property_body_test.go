@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
@@ -24,6 +25,7 @@ var sdkClients = map[string]any{
 	ServiceCompute:             core.ComputeClient{},
 	ServiceVirtualNetwork:      core.VirtualNetworkClient{},
 	ServiceLoadBalancer:        loadbalancer.LoadBalancerClient{},
+	ServiceFileStorage:         filestorage.FileStorageClient{},
 	ServiceNetworkLoadBalancer: networkloadbalancer.NetworkLoadBalancerClient{},
 }
 
@@ -52,6 +54,7 @@ var words = map[string][]string{
 	"hostnameLabel":              {"host-a", "host-b", "Not valid"},
 	"ipv6SubnetCidr":             {"2001:db8:0:1::/64"},
 	"subnetIpv6Cidr":             {"2001:db8:0:1::/64"},
+	"path":                       {"/", "/a", "/a/b", "/b"},
 	"passphrase":                 {""},
 	"header":                     {"x-test"},
 	"value":                      {"1"},

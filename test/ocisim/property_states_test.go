@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/oracle/oci-go-sdk/v65/core"
+	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
@@ -39,6 +40,26 @@ func immediate(sdk []string, state string) lifecycle {
 // fixed is for kinds that the API of the simulator cannot make or delete.
 func fixed(sdk []string, state string) lifecycle {
 	return lifecycle{sdk: sdk, paths: map[string][]string{start: {state}}}
+}
+
+// provisioned is for kinds that take time to make and to delete, and to change where updating is set.
+func provisioned(sdk []string, updating bool) lifecycle {
+	l := lifecycle{sdk: sdk, paths: map[string][]string{
+		start:      {"CREATING", "ACTIVE"},
+		"CREATING": {"ACTIVE", "DELETING"},
+		"ACTIVE":   {"DELETING"},
+		"DELETING": {"DELETED"},
+		"DELETED":  {gone},
+	}}
+	if slices.Contains(sdk, "FAILED") {
+		l.paths["CREATING"] = append(l.paths["CREATING"], "FAILED")
+		l.paths["FAILED"] = []string{"DELETING"}
+	}
+	if updating {
+		l.paths["ACTIVE"] = append(l.paths["ACTIVE"], "UPDATING")
+		l.paths["UPDATING"] = []string{"ACTIVE"}
+	}
+	return l
 }
 
 // lifecycles are the state machines by label of the kind. A new kind joins the property tests by an entry.
@@ -111,6 +132,11 @@ func lifecycles() map[string]lifecycle {
 				"DELETED":  {gone},
 			},
 		},
+		"file system":  provisioned(filestorage.GetFileSystemLifecycleStateEnumStringValues(), true),
+		"snapshot":     provisioned(filestorage.GetSnapshotLifecycleStateEnumStringValues(), false),
+		"mount target": provisioned(filestorage.GetMountTargetLifecycleStateEnumStringValues(), true),
+		"export set":   provisioned(filestorage.GetExportSetLifecycleStateEnumStringValues(), false),
+		"export":       provisioned(filestorage.GetExportLifecycleStateEnumStringValues(), false),
 		"work request": {
 			sdk: networkloadbalancer.GetOperationStatusEnumStringValues(),
 			paths: map[string][]string{

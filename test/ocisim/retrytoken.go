@@ -85,9 +85,7 @@ func (c *call) requestHash() [sha256.Size]byte {
 }
 
 func canonicalJSON(raw []byte, into *any) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	if err := decoder.Decode(into); err != nil {
+	if err := unmarshalExact(raw, into); err != nil {
 		return nil, err
 	}
 	return json.Marshal(*into)

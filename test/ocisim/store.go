@@ -43,6 +43,13 @@ type reader struct {
 	list      bool
 }
 
+// hide lets so many reads miss the resource.
+func (res *resource) hide(reads int) {
+	if reads > 0 {
+		res.veil = &veil{reads: reads, missed: map[reader]int{}}
+	}
+}
+
 // miss counts a read of a resource that is new, and says whether this read still misses it.
 func (res *resource) miss(r reader) bool {
 	if !res.veiled(r) {
