@@ -23,6 +23,10 @@ type Behaviour struct {
 	// VNICLinger is how long a VNIC outlives the load balancer or instance that it belonged to, and keeps its
 	// security groups busy. Reports say 1 to 5 minutes.
 	VNICLinger Range
+	// ListsLagByThemselves counts the lists that miss a new resource (Options.EventualReads) apart from the gets, so
+	// that a list may still miss what a get has shown, and the other way round. Nothing is known about it; the
+	// default is that a principal who has seen a resource goes on seeing it.
+	ListsLagByThemselves bool
 	// PageTokenLife is how long a page token can be used. Only the existence of the error is documented.
 	PageTokenLife time.Duration
 	// WorkRequestLife is how long a finished work request can be read. Oracle does not document it.

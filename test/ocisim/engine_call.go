@@ -224,7 +224,7 @@ func (c *call) resolve() error {
 			resourceType = kind.policy
 		}
 		res := c.store.byID[c.params[0]]
-		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && res.miss(reader{principal: c.principal.ID})) {
+		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && res.miss(c.reader(false))) {
 			return errNotFound()
 		}
 		c.target = res

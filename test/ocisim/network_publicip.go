@@ -67,7 +67,7 @@ func getPublicIPByPrivateIP(c *call) (*answer, error) {
 // showPublicIP answers with the public address under a key, as a get by OCID would.
 func (c *call) showPublicIP(key string) (*answer, error) {
 	found := c.store.under(publicIPs.kindInfo, key)
-	if len(found) == 0 || found[0].miss(reader{principal: c.principal.ID}) || c.denied(publicIPs.policy, Read, found[0].compartment) {
+	if len(found) == 0 || found[0].miss(c.reader(false)) || c.denied(publicIPs.policy, Read, found[0].compartment) {
 		return nil, errNotFound()
 	}
 	return c.show(found[0]), nil
@@ -214,7 +214,7 @@ func updatePublicIP(c *call) (*answer, error) {
 		return nil, err
 	}
 	id, current := c.target.id, value(publicIPs.of(c.target).AssignedEntityId)
-	if details.PrivateIpId != nil && *details.PrivateIpId != current {
+	if wanted := value(details.PrivateIpId); wanted != "" && wanted != current {
 		switch state := publicIPs.of(c.target).LifecycleState; state {
 		case core.PublicIpLifecycleStateAvailable, core.PublicIpLifecycleStateAssigned:
 		default:

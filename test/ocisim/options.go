@@ -50,8 +50,8 @@ type Options struct {
 	// Latency delays the answers of "service.Operation", of "service.*" or of "*"; the most exact one counts.
 	Latency map[string]Range `json:"latency,omitempty"`
 
-	// EventualReads is the number of reads that miss a new resource: so many gets and so many lists of every
-	// principal. Writes find it at once, and so do references in bodies.
+	// EventualReads is the number of reads (gets and lists) of every principal that miss a new resource. Writes find
+	// it at once, and so do references in bodies.
 	EventualReads int `json:"eventualReads"`
 	// DropOptional is the probability that an optional field is left out of an answer.
 	DropOptional float64 `json:"dropOptional"`

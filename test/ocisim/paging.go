@@ -75,7 +75,7 @@ func (c *call) page(items []*resource, l listing) (*answer, error) {
 			more = true
 			break
 		}
-		if res.miss(reader{principal: c.principal.ID, list: true}) {
+		if res.miss(c.reader(true)) {
 			continue
 		}
 		page = append(page, res)

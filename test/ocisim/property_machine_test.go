@@ -67,6 +67,7 @@ func newMachine(t *rapid.T, cover *coverage) *machine {
 	behaviour := DefaultBehaviour()
 	behaviour.DeletedBalancerVisible = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "deleted balancers stay")
 	behaviour.RulesChangeGroupETag = rapid.Bool().Draw(t, "rules change the group's etag")
+	behaviour.ListsLagByThemselves = rapid.Bool().Draw(t, "lists lag by themselves")
 	m := &machine{
 		region: New(Options{
 			Seed:          rapid.Uint64Range(0, 1000).Draw(t, "seed"),

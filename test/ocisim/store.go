@@ -29,18 +29,22 @@ type resource struct {
 	json  []byte // rendered value, nil when stale
 }
 
-// veil hides a new resource from the first reads of every principal, those by get and those by list each on their
-// own: the two are served from different replicas, and that one caller has seen a resource says nothing about what
-// the next one sees.
+// veil hides a new resource from the first reads of every principal: that one caller has seen a resource says nothing
+// about what the next one sees.
 type veil struct {
 	reads  int            // that miss the resource
 	missed map[reader]int // so far
 }
 
-// reader is who reads, and how.
+// reader is who reads. Gets and lists are told apart only where Behaviour.ListsLagByThemselves is set.
 type reader struct {
 	principal string
 	list      bool
+}
+
+// reader is the caller as it reads by get or by list.
+func (c *call) reader(list bool) reader {
+	return reader{principal: c.principal.ID, list: list && c.behaviour.ListsLagByThemselves}
 }
 
 // hide lets so many reads miss the resource.
