@@ -10,23 +10,36 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oracle/oci-go-sdk/v65/certificates"
+	"github.com/oracle/oci-go-sdk/v65/certificatesmanagement"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
+	"github.com/oracle/oci-go-sdk/v65/limits"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	"github.com/oracle/oci-go-sdk/v65/lustrefilestorage"
+	"github.com/oracle/oci-go-sdk/v65/monitoring"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
+	"github.com/oracle/oci-go-sdk/v65/workrequests"
 	"pgregory.net/rapid"
 )
 
 // sdkClients are the SDK's clients of the services: from their request types the property tests know the bodies. A new
 // service joins the tests by a line here, and by lines in the tables below where its fields need special values.
 var sdkClients = map[string]any{
-	ServiceIdentity:            identity.IdentityClient{},
-	ServiceCompute:             core.ComputeClient{},
-	ServiceVirtualNetwork:      core.VirtualNetworkClient{},
-	ServiceLoadBalancer:        loadbalancer.LoadBalancerClient{},
-	ServiceFileStorage:         filestorage.FileStorageClient{},
-	ServiceNetworkLoadBalancer: networkloadbalancer.NetworkLoadBalancerClient{},
+	ServiceIdentity:               identity.IdentityClient{},
+	ServiceCompute:                core.ComputeClient{},
+	ServiceVirtualNetwork:         core.VirtualNetworkClient{},
+	ServiceLoadBalancer:           loadbalancer.LoadBalancerClient{},
+	ServiceBlockStorage:           core.BlockstorageClient{},
+	ServiceWorkRequests:           workrequests.WorkRequestClient{},
+	ServiceFileStorage:            filestorage.FileStorageClient{},
+	ServiceLustre:                 lustrefilestorage.LustreFileStorageClient{},
+	ServiceCertificatesManagement: certificatesmanagement.CertificatesManagementClient{},
+	ServiceCertificates:           certificates.CertificatesClient{},
+	ServiceMonitoring:             monitoring.MonitoringClient{},
+	ServiceLimits:                 limits.LimitsClient{},
+	ServiceNetworkLoadBalancer:    networkloadbalancer.NetworkLoadBalancerClient{},
 }
 
 // variants are the types that stand for an interface of the SDK in a body.
@@ -34,6 +47,14 @@ var variants = map[reflect.Type][]any{
 	reflect.TypeFor[loadbalancer.Rule](): {
 		loadbalancer.AddHttpRequestHeaderRule{}, loadbalancer.RemoveHttpResponseHeaderRule{}, loadbalancer.HttpHeaderRule{},
 	},
+	reflect.TypeFor[core.VolumeSourceDetails](): {
+		core.VolumeSourceFromVolumeDetails{}, core.VolumeSourceFromVolumeBackupDetails{},
+	},
+	reflect.TypeFor[core.BootVolumeSourceDetails](): {core.BootVolumeSourceFromBootVolumeDetails{}},
+	reflect.TypeFor[core.AttachVolumeDetails](): {
+		core.AttachIScsiVolumeDetails{}, core.AttachParavirtualizedVolumeDetails{}, core.AttachServiceDeterminedVolumeDetails{},
+	},
+	reflect.TypeFor[core.AutotunePolicy](): {core.DetachedVolumeAutotunePolicy{}, core.PerformanceBasedAutotunePolicy{}},
 }
 
 // words are values of string fields, by "field", "service.field" or "Type.field". Other strings are names of parts.
@@ -55,6 +76,7 @@ var words = map[string][]string{
 	"ipv6SubnetCidr":             {"2001:db8:0:1::/64"},
 	"subnetIpv6Cidr":             {"2001:db8:0:1::/64"},
 	"path":                       {"/", "/a", "/a/b", "/b"},
+	"device":                     {"/dev/oracleoci/oraclevdb", "/dev/oracleoci/oraclevdc", "/dev/sdb"},
 	"passphrase":                 {""},
 	"header":                     {"x-test"},
 	"value":                      {"1"},
@@ -63,6 +85,9 @@ var words = map[string][]string{
 
 // numbers are values of numeric fields.
 var numbers = map[string][]int{
+	"sizeInGBs":              {50, 60, 100, 20},
+	"vpusPerGB":              {0, 10, 20, 30},
+	"maxVpusPerGB":           {10, 120},
 	"port":                   {80, 443, 8080, 30123},
 	"min":                    {80, 443},
 	"max":                    {443, 8080},
@@ -79,9 +104,12 @@ var numbers = map[string][]int{
 
 // likeOCIDs name the kind of OCID that a field takes where its name does not say it.
 var likeOCIDs = map[string]string{
-	"ReservedIp.id": "publicip",
-	"nsgIds":        "networksecuritygroup",
-	"rtId":          "routetable",
+	"ReservedIp.id":                            "publicip",
+	"VolumeSourceFromVolumeDetails.id":         "volume",
+	"VolumeSourceFromVolumeBackupDetails.id":   "volumebackup",
+	"BootVolumeSourceFromBootVolumeDetails.id": "bootvolume",
+	"nsgIds": "networksecuritygroup",
+	"rtId":   "routetable",
 }
 
 // neverSet are fields that are left out: features that the simulator refuses as a whole, and secrets that must fit.

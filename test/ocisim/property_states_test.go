@@ -8,10 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/oracle/oci-go-sdk/v65/certificatesmanagement"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
+	"github.com/oracle/oci-go-sdk/v65/lustrefilestorage"
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 )
 
@@ -62,6 +64,17 @@ func provisioned(sdk []string, updating bool) lifecycle {
 	return l
 }
 
+// attaching is for attachments of any kind.
+func attaching(sdk []string) lifecycle {
+	return lifecycle{sdk: sdk, paths: map[string][]string{
+		start:       {"ATTACHING", "ATTACHED"},
+		"ATTACHING": {"ATTACHED", "DETACHING", "DETACHED"}, // at once when the attaching fails
+		"ATTACHED":  {"DETACHING"},
+		"DETACHING": {"DETACHED", "ATTACHED"}, // back when the detaching fails
+		"DETACHED":  {gone},
+	}}
+}
+
 // lifecycles are the state machines by label of the kind. A new kind joins the property tests by an entry.
 func lifecycles() map[string]lifecycle {
 	return map[string]lifecycle{
@@ -85,12 +98,7 @@ func lifecycles() map[string]lifecycle {
 				"TERMINATED":  {gone},
 			},
 		},
-		"VNIC attachment": {
-			sdk: core.GetVnicAttachmentLifecycleStateEnumStringValues(),
-			paths: map[string][]string{
-				start: {"ATTACHED"}, "ATTACHED": {"DETACHING"}, "DETACHING": {"DETACHED"}, "DETACHED": {gone},
-			},
-		},
+		"VNIC attachment": attaching(core.GetVnicAttachmentLifecycleStateEnumStringValues()),
 		"VNIC": {
 			sdk: core.GetVnicLifecycleStateEnumStringValues(),
 			paths: map[string][]string{
@@ -137,6 +145,59 @@ func lifecycles() map[string]lifecycle {
 		"mount target": provisioned(filestorage.GetMountTargetLifecycleStateEnumStringValues(), true),
 		"export set":   provisioned(filestorage.GetExportSetLifecycleStateEnumStringValues(), false),
 		"export":       provisioned(filestorage.GetExportLifecycleStateEnumStringValues(), false),
+		"volume": {
+			sdk: core.GetVolumeLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:          {"PROVISIONING", "AVAILABLE"},
+				"PROVISIONING": {"AVAILABLE", "RESTORING", "FAULTY", "TERMINATING"},
+				"RESTORING":    {"AVAILABLE", "FAULTY", "TERMINATING"},
+				"AVAILABLE":    {"PROVISIONING", "TERMINATING"}, // a resize passes through PROVISIONING
+				"FAULTY":       {"TERMINATING"},
+				"TERMINATING":  {"TERMINATED"},
+				"TERMINATED":   {gone},
+			},
+		},
+		"boot volume": {
+			sdk: core.GetBootVolumeLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:          {"PROVISIONING", "AVAILABLE"},
+				"PROVISIONING": {"AVAILABLE", "RESTORING", "FAULTY", "TERMINATING"},
+				"RESTORING":    {"AVAILABLE", "FAULTY", "TERMINATING"},
+				"AVAILABLE":    {"PROVISIONING", "TERMINATING"},
+				"FAULTY":       {"TERMINATING"},
+				"TERMINATING":  {"TERMINATED"},
+				"TERMINATED":   {gone},
+			},
+		},
+		"volume backup": {
+			sdk: core.GetVolumeBackupLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:              {"REQUEST_RECEIVED", "AVAILABLE"},
+				"REQUEST_RECEIVED": {"CREATING", "TERMINATING", "FAULTY"},
+				"CREATING":         {"AVAILABLE", "FAULTY", "TERMINATING"},
+				"AVAILABLE":        {"TERMINATING"},
+				"FAULTY":           {"TERMINATING"},
+				"TERMINATING":      {"TERMINATED"},
+				"TERMINATED":       {gone},
+			},
+		},
+		"volume attachment":      attaching(core.GetVolumeAttachmentLifecycleStateEnumStringValues()),
+		"boot volume attachment": attaching(core.GetBootVolumeAttachmentLifecycleStateEnumStringValues()),
+		"Lustre file system": {
+			sdk: lustrefilestorage.GetLustreFileSystemLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:      {"CREATING", "ACTIVE"},
+				"CREATING": {"ACTIVE", "FAILED"},
+				"ACTIVE":   {"UPDATING", "INACTIVE", "DELETING"},
+				"INACTIVE": {"ACTIVE", "DELETING"},
+				"UPDATING": {"ACTIVE"},
+				"FAILED":   {"DELETING"},
+				"DELETING": {"DELETED", "ACTIVE", "INACTIVE", "FAILED"}, // back where it was when the work request fails
+				"DELETED":  {gone},
+			},
+		},
+		"certificate": fixed(certificatesmanagement.GetCertificateLifecycleStateEnumStringValues(), "ACTIVE"),
+		"CA bundle":   fixed(certificatesmanagement.GetCaBundleLifecycleStateEnumStringValues(), "ACTIVE"),
 		"work request": {
 			sdk: networkloadbalancer.GetOperationStatusEnumStringValues(),
 			paths: map[string][]string{

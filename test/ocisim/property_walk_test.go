@@ -144,24 +144,20 @@ func (m *machine) reference(t *rapid.T, q *outgoing) (map[string]bool, bool) {
 
 // itemIDs are the identifiers of the items of a page.
 func itemIDs(t *rapid.T, body []byte) map[string]bool {
-	type item struct {
-		ID     string `json:"id"`
-		VnicID string `json:"vnicId"`
-		Name   string `json:"name"`
-	}
-	var list []item
+	var list []json.RawMessage
 	if json.Unmarshal(body, &list) != nil {
-		var page struct{ Items []item }
+		var page struct{ Items []json.RawMessage }
 		if err := json.Unmarshal(body, &page); err != nil && t != nil {
 			t.Fatalf("page %s: %v", body, err)
 		}
 		list = page.Items
 	}
 	ids := map[string]bool{}
-	for _, i := range list {
-		id := i.ID
-		if id == "" {
-			id = orElse(i.VnicID, i.Name)
+	for _, raw := range list {
+		var item struct{ ID, VnicID, LoadBalancerID, NetworkLoadBalancerID string }
+		id := string(raw) // an item without an identifier is what it says
+		if json.Unmarshal(raw, &item) == nil {
+			id = orElse(orElse(item.ID, item.VnicID), orElse(item.LoadBalancerID+item.NetworkLoadBalancerID, id))
 		}
 		if ids[id] && t != nil {
 			t.Fatalf("%q is twice on one page", id)
