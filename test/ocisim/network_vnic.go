@@ -63,6 +63,7 @@ func (cl *cloud) addVNIC(s vnicSpec) (*core.Vnic, error) {
 	cl.addPrivateIP(v, address, true, s.hostname)
 	for _, wanted := range s.ipv6 {
 		if _, err := cl.addIPv6(v, wanted); err != nil {
+			cl.removeVNIC(s.id)
 			return nil, err
 		}
 	}

@@ -144,7 +144,10 @@ func (c *call) newInstanceVNIC(instance *core.Instance, d *core.CreateVnicDetail
 		setTags(&v.FreeformTags, &v.DefinedTags, d.FreeformTags, d.DefinedTags)
 	})
 	if public {
-		return vnics.find(c.cloud, value(v.Id)), c.assignEphemeral(v)
+		if err := c.assignEphemeral(v); err != nil {
+			c.removeVNIC(value(v.Id))
+			return nil, err
+		}
 	}
 	return vnics.find(c.cloud, value(v.Id)), nil
 }

@@ -370,7 +370,7 @@ func (d draw) publicAddress() string {
 func (m *machine) idsLike(word string) []string {
 	types := map[string][]*resource{}
 	for key, list := range m.region.cloud.store.lists {
-		if key.key == "" && len(list.items) > 0 {
+		if key.key == "" && len(list.items) > 0 && key.kind != groupRules.kindInfo {
 			if parts := strings.Split(list.items[0].id, "."); len(parts) > 1 {
 				types[parts[1]+" "+key.kind.label] = list.items
 			}

@@ -44,6 +44,17 @@ func fixed(sdk []string, state string) lifecycle {
 	return lifecycle{sdk: sdk, paths: map[string][]string{start: {state}}}
 }
 
+// network is for the parts of a network.
+func network(sdk []string) lifecycle {
+	return lifecycle{sdk: sdk, paths: map[string][]string{
+		start:          {"PROVISIONING", "AVAILABLE"},
+		"PROVISIONING": {"AVAILABLE", "TERMINATING"},
+		"AVAILABLE":    {"TERMINATING", gone},
+		"TERMINATING":  {"TERMINATED", gone},
+		"TERMINATED":   {gone},
+	}}
+}
+
 // provisioned is for kinds that take time to make and to delete, and to change where updating is set.
 func provisioned(sdk []string, updating bool) lifecycle {
 	l := lifecycle{sdk: sdk, paths: map[string][]string{
@@ -79,9 +90,14 @@ func attaching(sdk []string) lifecycle {
 func lifecycles() map[string]lifecycle {
 	return map[string]lifecycle{
 		"compartment":            fixed(identity.GetCompartmentLifecycleStateEnumStringValues(), "ACTIVE"),
-		"VCN":                    fixed(core.GetVcnLifecycleStateEnumStringValues(), "AVAILABLE"),
-		"subnet":                 fixed(core.GetSubnetLifecycleStateEnumStringValues(), "AVAILABLE"),
-		"security list":          fixed(core.GetSecurityListLifecycleStateEnumStringValues(), "AVAILABLE"),
+		"VCN":                    network(core.GetVcnLifecycleStateEnumStringValues()),
+		"subnet":                 network(core.GetSubnetLifecycleStateEnumStringValues()),
+		"security list":          network(core.GetSecurityListLifecycleStateEnumStringValues()),
+		"route table":            network(core.GetRouteTableLifecycleStateEnumStringValues()),
+		"DHCP options":           network(core.GetDhcpOptionsLifecycleStateEnumStringValues()),
+		"internet gateway":       network(core.GetInternetGatewayLifecycleStateEnumStringValues()),
+		"NAT gateway":            network(core.GetNatGatewayLifecycleStateEnumStringValues()),
+		"service gateway":        network(core.GetServiceGatewayLifecycleStateEnumStringValues()),
 		"network security group": immediate(core.GetNetworkSecurityGroupLifecycleStateEnumStringValues(), "AVAILABLE"),
 		"security rule":          stateless(),
 		"private IP":             stateless(),
@@ -89,30 +105,26 @@ func lifecycles() map[string]lifecycle {
 		"instance": {
 			sdk: core.GetInstanceLifecycleStateEnumStringValues(),
 			paths: map[string][]string{
-				start:         {"RUNNING", "STOPPED"},
-				"RUNNING":     {"STOPPING", "TERMINATING"},
-				"STOPPING":    {"STOPPED", "TERMINATING"},
-				"STOPPED":     {"STARTING", "TERMINATING"},
-				"STARTING":    {"RUNNING", "TERMINATING"},
-				"TERMINATING": {"TERMINATED"},
-				"TERMINATED":  {gone},
+				start:          {"PROVISIONING", "RUNNING", "STOPPED"},
+				"PROVISIONING": {"RUNNING", "TERMINATING"},
+				"RUNNING":      {"STOPPING", "TERMINATING"},
+				"STOPPING":     {"STOPPED", "TERMINATING"},
+				"STOPPED":      {"STARTING", "TERMINATING"},
+				"STARTING":     {"RUNNING", "TERMINATING"},
+				"TERMINATING":  {"TERMINATED"},
+				"TERMINATED":   {gone},
 			},
 		},
 		"VNIC attachment": attaching(core.GetVnicAttachmentLifecycleStateEnumStringValues()),
-		"VNIC": {
-			sdk: core.GetVnicLifecycleStateEnumStringValues(),
-			paths: map[string][]string{
-				start: {"AVAILABLE"}, "AVAILABLE": {"TERMINATING"}, "TERMINATING": {gone},
-			},
-		},
+		"VNIC":            network(core.GetVnicLifecycleStateEnumStringValues()),
 		"public IP": {
 			sdk: core.GetPublicIpLifecycleStateEnumStringValues(),
 			paths: map[string][]string{
 				start:          {"PROVISIONING", "AVAILABLE", "ASSIGNED"},
 				"PROVISIONING": {"AVAILABLE", "ASSIGNING", "TERMINATING"},
-				"AVAILABLE":    {"ASSIGNING", "TERMINATING"},
+				"AVAILABLE":    {"ASSIGNING", "ASSIGNED", "TERMINATING"}, // a NAT gateway takes and gives addresses at once
 				"ASSIGNING":    {"ASSIGNED", "UNASSIGNING", "TERMINATING"},
-				"ASSIGNED":     {"ASSIGNING", "UNASSIGNING", "TERMINATING"},
+				"ASSIGNED":     {"ASSIGNING", "UNASSIGNING", "AVAILABLE", "TERMINATING", gone},
 				"UNASSIGNING":  {"AVAILABLE", "TERMINATING", gone}, // an ephemeral address ends here
 				"TERMINATING":  {gone},
 			},

@@ -24,7 +24,7 @@ func decode[T any](c *call) (*T, error) {
 	if len(body) == 0 {
 		body = []byte("{}")
 	}
-	if err := json.Unmarshal(body, details); err != nil {
+	if err := unmarshalModel(body, details); err != nil {
 		return nil, &APIError{Status: http.StatusBadRequest, Code: "CannotParseRequest", Message: messageParse}
 	}
 	if err := checkModel(reflect.ValueOf(details).Elem(), ""); err != nil {
@@ -34,6 +34,16 @@ func decode[T any](c *call) (*T, error) {
 		return nil, err
 	}
 	return details, nil
+}
+
+// unmarshalModel reads a model of the SDK. Some of them panic at a variant that they do not know.
+func unmarshalModel(body []byte, model any) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the SDK cannot read the body: %v", r)
+		}
+	}()
+	return json.Unmarshal(body, model)
 }
 
 // enumerated is implemented by all models of the SDK.
