@@ -89,7 +89,41 @@ func attaching(sdk []string) lifecycle {
 // lifecycles are the state machines by label of the kind. A new kind joins the property tests by an entry.
 func lifecycles() map[string]lifecycle {
 	return map[string]lifecycle{
-		"compartment":            fixed(identity.GetCompartmentLifecycleStateEnumStringValues(), "ACTIVE"),
+		"compartment": {
+			sdk: identity.GetCompartmentLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:      {"CREATING", "ACTIVE"},
+				"CREATING": {"ACTIVE"},
+				"ACTIVE":   {"DELETING"},
+				"DELETING": {"DELETED", "ACTIVE"}, // back when it is not empty
+				"DELETED":  {gone},
+			},
+		},
+		"volume group": {
+			sdk: core.GetVolumeGroupLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:            {"PROVISIONING", "AVAILABLE"},
+				"PROVISIONING":   {"AVAILABLE", "FAULTY", "TERMINATING"},
+				"AVAILABLE":      {"UPDATE_PENDING", "PROVISIONING", "TERMINATING"},
+				"UPDATE_PENDING": {"AVAILABLE", "TERMINATING"},
+				"FAULTY":         {"TERMINATING"},
+				"TERMINATING":    {"TERMINATED"},
+				"TERMINATED":     {gone},
+			},
+		},
+		"volume group backup": {
+			sdk: core.GetVolumeGroupBackupLifecycleStateEnumStringValues(),
+			paths: map[string][]string{
+				start:              {"REQUEST_RECEIVED", "CREATING", "COMMITTED", "AVAILABLE"},
+				"REQUEST_RECEIVED": {"CREATING", "COMMITTED", "FAULTY", "TERMINATING"},
+				"CREATING":         {"COMMITTED", "AVAILABLE", "FAULTY", "TERMINATING"},
+				"COMMITTED":        {"AVAILABLE", "FAULTY", "TERMINATING"},
+				"AVAILABLE":        {"TERMINATING"},
+				"FAULTY":           {"TERMINATING"},
+				"TERMINATING":      {"TERMINATED"},
+				"TERMINATED":       {gone},
+			},
+		},
 		"VCN":                    network(core.GetVcnLifecycleStateEnumStringValues()),
 		"subnet":                 network(core.GetSubnetLifecycleStateEnumStringValues()),
 		"security list":          network(core.GetSecurityListLifecycleStateEnumStringValues()),
