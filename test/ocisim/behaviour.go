@@ -23,6 +23,9 @@ type Behaviour struct {
 	// VNICLinger is how long a VNIC outlives the load balancer or instance that it belonged to, and keeps its
 	// security groups busy. Reports say 1 to 5 minutes.
 	VNICLinger Range
+	// EventualFor is how long after its creation a resource can still be missing from reads (Options.EventualReads).
+	// The SDKs reckon with four minutes after writes of identity; nothing is known of the other services.
+	EventualFor time.Duration
 	// ListsLagByThemselves counts the lists that miss a new resource (Options.EventualReads) apart from the gets, so
 	// that a list may still miss what a get has shown, and the other way round. Nothing is known about it; the
 	// default is that a principal who has seen a resource goes on seeing it.
@@ -134,6 +137,7 @@ func DefaultBehaviour() *Behaviour {
 		TerminatedVisible:    time.Hour,
 		VNICLinger:           Range{Min: time.Minute, Max: 5 * time.Minute},
 		PageTokenLife:        time.Hour,
+		EventualFor:          4 * time.Minute,
 		WorkRequestLife:      24 * time.Hour,
 		MaxSecurityListRules: 200,
 		MaxGroupRules:        120,

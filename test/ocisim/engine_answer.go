@@ -37,7 +37,7 @@ func (c *call) created(res *resource) *answer {
 func (c *call) markCreated(res *resource) {
 	c.record.Created = res.id
 	if res.kind.eventual {
-		res.hide(c.options.EventualReads)
+		c.hide(res)
 	}
 	c.tokenLive = res.alive
 }

@@ -224,7 +224,7 @@ func (c *call) resolve() error {
 			resourceType = kind.policy
 		}
 		res := c.store.byID[c.params[0]]
-		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && res.miss(c.reader(false))) {
+		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && c.miss(res, false)) {
 			return errNotFound()
 		}
 		c.target = res

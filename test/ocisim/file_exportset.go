@@ -49,7 +49,7 @@ func (cl *cloud) addExportSet(id string, v *filestorage.MountTarget, vcn string,
 		TimeCreated: cl.sdkTime(), MaxFsStatBytes: common.Int64(defaultStatBytes), MaxFsStatFiles: common.Int64(defaultStatFiles),
 	})
 	if state == filestorage.ExportSetLifecycleStateCreating {
-		res.hide(cl.options.EventualReads)
+		cl.hide(res)
 	}
 	return id
 }

@@ -67,7 +67,7 @@ func getPublicIPByPrivateIP(c *call) (*answer, error) {
 // showPublicIP answers with the public address under a key, as a get by OCID would.
 func (c *call) showPublicIP(key string) (*answer, error) {
 	found := c.store.under(publicIPs.kindInfo, key)
-	if len(found) == 0 || found[0].miss(c.reader(false)) || c.denied(publicIPs.policy, Read, found[0].compartment) {
+	if len(found) == 0 || c.miss(found[0], false) || c.denied(publicIPs.policy, Read, found[0].compartment) {
 		return nil, errNotFound()
 	}
 	return c.show(found[0]), nil

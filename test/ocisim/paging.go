@@ -75,7 +75,7 @@ func (c *call) page(items []*resource, l listing) (*answer, error) {
 			more = true
 			break
 		}
-		if res.miss(c.reader(true)) {
+		if c.miss(res, true) {
 			continue
 		}
 		page = append(page, res)

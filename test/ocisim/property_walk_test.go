@@ -107,7 +107,7 @@ func (m *machine) followWalks() {
 
 func (m *machine) hiddenFrom(id, principal string) bool {
 	res := m.region.cloud.store.byID[id]
-	return res != nil && res.veiled(reader{principal: principal, list: m.region.cloud.behaviour.ListsLagByThemselves})
+	return res != nil && m.region.cloud.veiled(res, reader{principal: principal, list: m.region.cloud.behaviour.ListsLagByThemselves})
 }
 
 // reference is the list as one page, without anything that makes lists hard to read.

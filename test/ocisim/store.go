@@ -3,7 +3,10 @@
 
 package ocisim
 
-import "sort"
+import (
+	"sort"
+	"time"
+)
 
 // facets are what the engine needs to know of a resource: how to find, list, filter and show it.
 type facets struct {
@@ -32,6 +35,7 @@ type resource struct {
 // veil hides a new resource from the first reads of every principal: that one caller has seen a resource says nothing
 // about what the next one sees.
 type veil struct {
+	until  time.Time      // after that everybody sees it
 	reads  int            // that miss the resource
 	missed map[reader]int // so far
 }
@@ -47,24 +51,25 @@ func (c *call) reader(list bool) reader {
 	return reader{principal: c.principal.ID, list: list && c.behaviour.ListsLagByThemselves}
 }
 
-// hide lets so many reads miss the resource.
-func (res *resource) hide(reads int) {
-	if reads > 0 {
-		res.veil = &veil{reads: reads, missed: map[reader]int{}}
+// hide lets the first reads miss a new resource (Options.EventualReads).
+func (cl *cloud) hide(res *resource) {
+	if n := cl.options.EventualReads; n > 0 {
+		res.veil = &veil{until: cl.now.Add(cl.behaviour.EventualFor), reads: n, missed: map[reader]int{}}
 	}
 }
 
 // miss counts a read of a resource that is new, and says whether this read still misses it.
-func (res *resource) miss(r reader) bool {
-	if !res.veiled(r) {
+func (c *call) miss(res *resource, list bool) bool {
+	r := c.reader(list)
+	if !c.veiled(res, r) {
 		return false
 	}
 	res.veil.missed[r]++
 	return true
 }
 
-func (res *resource) veiled(r reader) bool {
-	return res.veil != nil && res.veil.missed[r] < res.veil.reads
+func (cl *cloud) veiled(res *resource, r reader) bool {
+	return res.veil != nil && cl.now.Before(res.veil.until) && res.veil.missed[r] < res.veil.reads
 }
 
 // store holds the resources by identifier, and by kind and key for lists. Keys are the compartment and whatever else

@@ -287,9 +287,12 @@ func (s *stage) audit(ctx context.Context) error {
 	for {
 		for what, list := range lists {
 			old := s.established()
-			ids, err := list()
-			if err != nil {
-				return err
+			var ids []string
+			for range misses { // the auditor's own first reads miss what is new
+				var err error
+				if ids, err = list(); err != nil {
+					return err
+				}
 			}
 			s.fail(s.complete(what, old[what], ids))
 		}
