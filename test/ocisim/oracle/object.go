@@ -88,6 +88,14 @@ func (o *object) tag(key string) string {
 	return s
 }
 
+// owner is the owner that the object's marks name.
+func (o *object) owner() string {
+	if owner := o.tag(TagOwner); owner != "" || o.tag("CreatedBy") != "CCM" {
+		return owner
+	}
+	return o.tag(TagService)
+}
+
 func (o *object) state() string { return o.text("lifecycleState") }
 
 // stage is what a lifecycle state means for the question whether something is there.

@@ -184,6 +184,18 @@ func TestDuplicates(t *testing.T) {
 	l.finds(nil, oracle.Duplicate, other)
 }
 
+// TestSecurityGroupOfAService knows the marks of the old implementation.
+func TestSecurityGroupOfAService(t *testing.T) {
+	l := newLab(t)
+	id := l.create("/20160918/networkSecurityGroups", object{
+		"compartmentId": l.compartment, "vcnId": l.vcn, "freeformTags": object{"CreatedBy": "CCM", "ServiceUid": deadOwner},
+	})
+	l.clean(owners(deadOwner))
+	l.finds(nil, oracle.Orphan, id, "its owner "+deadOwner+" does not exist")
+	by := func(q *oracle.Question) { q.Us.Principals = []string{"ocid1.user.oc1..somebody"} } // the mark alone is enough
+	l.finds(by, oracle.Orphan, id)
+}
+
 // TestTwoClusters: another cluster may know an owner of the same name.
 func TestTwoClusters(t *testing.T) {
 	l := newLab(t)

@@ -42,7 +42,7 @@ func (j *judge) decide(o *object) ownership {
 	if j.owners[o.id] {
 		return ownership{ours: j.marked(o) || j.createdByUs(o.id) != nil, alive: true}
 	}
-	if o.tag(TagCluster) != "" || o.tag(TagOwner) != "" {
+	if o.tag(TagCluster) != "" || o.owner() != "" {
 		return j.byMark(o)
 	}
 	if w, ok := j.byName(o); ok {
@@ -64,7 +64,7 @@ func (j *judge) decide(o *object) ownership {
 func (j *judge) marked(o *object) bool {
 	cluster := o.tag(TagCluster)
 	if cluster == "" {
-		return o.tag(TagOwner) != ""
+		return o.owner() != ""
 	}
 	return j.Us.Cluster == "" || cluster == j.Us.Cluster
 }
@@ -73,7 +73,7 @@ func (j *judge) byMark(o *object) ownership {
 	if !j.marked(o) {
 		return ownership{} // another cluster's
 	}
-	owner := o.tag(TagOwner)
+	owner := o.owner()
 	switch {
 	case owner == "":
 		return ownership{ours: true, why: "it carries the mark of our cluster, and none of an owner"}

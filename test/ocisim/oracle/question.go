@@ -14,6 +14,9 @@ import (
 const (
 	TagCluster = "oci-k8s-cluster"
 	TagOwner   = "oci-k8s-owner"
+	// TagService is the mark of security groups that are made for a Service, as the implementation before this one has
+	// it: the Service's UID. It goes with CreatedBy=CCM.
+	TagService = "ServiceUid"
 )
 
 // Us says who "we" are: whose calls are judged, and which objects are ours.
@@ -23,7 +26,8 @@ const (
 type Us struct {
 	// Principals are the callers that are ours (ocisim.Principal.ID). None means every caller.
 	Principals []string
-	// Cluster is the value of the tag oci-k8s-cluster on what is ours. Empty takes every mark for ours.
+	// Cluster is the value of the tag oci-k8s-cluster on what is ours. Empty takes every mark for ours; a mark of an owner
+	// without one of a cluster always is.
 	Cluster string
 	// Owners are what still lives and may own objects: values of the tag oci-k8s-owner, such as UIDs of Services and
 	// names of volumes. An owner also owns what has it in its display name, as before there were marks, or in the
