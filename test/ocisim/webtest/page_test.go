@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/server"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/webtest"
 )
 
@@ -48,6 +49,7 @@ func TestPage(t *testing.T) {
 		"Faults":        testFaults,
 		"FaultForm":     testFaultForm,
 		"Permissions":   testPermissions,
+		"ActsAndHolds":  testActsAndHolds,
 		"Clock":         testClock,
 		"Restart":       testRestart,
 		"Reset":         testReset,
@@ -324,7 +326,7 @@ func testFaultForm(t *testing.T, b *webtest.Browser) {
 	p.fill("#n-delay", "soon")
 	p.press("Enter")
 	p.wait("document.getElementById('news').innerText.startsWith('400')")
-	p.Problems() // the browser logs the refusal
+	p.expected("status of 400")
 }
 
 func testPermissions(t *testing.T, b *webtest.Browser) {
@@ -342,6 +344,37 @@ func testPermissions(t *testing.T, b *webtest.Browser) {
 	if status := listInstances(t, region); status != http.StatusOK {
 		t.Errorf("a list is answered %d although the permission is back", status)
 	}
+}
+
+func testActsAndHolds(t *testing.T, b *webtest.Browser) {
+	region := newRegion(t, world)
+	s := serve(t, region, "")
+	p := open(t, b, s.AdminURL()+"/#/faults")
+	node := *region.Instances()[0].Id
+	act := fmt.Sprintf(`{"id": %q, "set": {"displayName": "renamed"}, "before": {"operation": "ListInstances", "nth": 1}}`, node)
+	response, err := http.Post(s.AdminURL()+"/foreign", "application/json", strings.NewReader(act))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	p.sees("changes " + node + ": {\"displayName\":\"renamed\"}, before ListInstances")
+	listInstances(t, region)
+	p.sees("done once")
+	p.click("[data-path^='/foreign/']")
+	p.sees("Everything works, and everything is allowed.")
+
+	if _, err := s.StopAfter(server.StopRule{N: 1, Operations: []string{"ListInstances"}}); err != nil {
+		t.Fatal(err)
+	}
+	p.sees("1st call of ListInstances, 0 seen")
+	answered := make(chan int)
+	go func() { answered <- listInstances(t, region) }()
+	p.sees("compute.ListInstances is applied, its answer waits")
+	p.click("[data-path^='/hooks/']")
+	if status := <-answered; status != http.StatusOK {
+		t.Errorf("the released call is answered %d", status)
+	}
+	p.sees("Everything works, and everything is allowed.")
 }
 
 func testClock(t *testing.T, b *webtest.Browser) {
@@ -373,7 +406,7 @@ func testRestart(t *testing.T, b *webtest.Browser) {
 	serve(t, region, address)
 	p.sees("after-the-restart")
 	p.wait("document.getElementById('connection').innerText === 'Live' && document.getElementById('banner').hidden")
-	p.Problems() // failed requests
+	p.expected("net::ERR_")
 	p.view("#/calls")
 	listInstances(t, region)
 	p.sees("ListInstances")
@@ -439,7 +472,7 @@ func testHostileNames(t *testing.T, b *webtest.Browser) {
 	if !refused {
 		t.Error("the page's policy allows innerHTML")
 	}
-	p.Problems() // the policy reported that
+	p.expected("TrustedHTML", "trusted")
 }
 
 func testUpdatesGently(t *testing.T, b *webtest.Browser) {
