@@ -25,7 +25,11 @@ func reserveAddress(ctx context.Context, region *ocisim.Region, network http.Rou
 	if err != nil {
 		return err
 	}
+	once := common.NoRetryPolicy()
+	client.SetCustomClientConfiguration(common.CustomClientConfiguration{RetryPolicy: &once})
 	client.HTTPClient = &http.Client{Transport: network}
+	// The SDK's loop of retries has a data race where its context ends. The process notices its end by the error.
+	ctx = context.WithoutCancel(ctx)
 	compartment := *region.Compartments()[1].Id
 	var id *string
 	found, err := client.ListPublicIps(ctx, core.ListPublicIpsRequest{Scope: core.ListPublicIpsScopeRegion, CompartmentId: &compartment})
