@@ -79,6 +79,9 @@ func attachVolume(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if c.denied(instances.policy, Use, value(instance.CompartmentId)) {
+		return nil, errRelated(value(r.InstanceId))
+	}
 	volume, err := c.attachable(value(r.VolumeId))
 	if err != nil {
 		return nil, err

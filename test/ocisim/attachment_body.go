@@ -120,6 +120,7 @@ func (cl *cloud) withBody(work func(context.Context, AttachmentBody) error, then
 		then(errRegionClosed)
 		return
 	}
+	cl.after(0, func() {}) // by which a fault on work knows that the call has started something
 	done := make(chan struct{})
 	var earlier []chan struct{}
 	for _, id := range about {

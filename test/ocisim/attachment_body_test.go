@@ -171,6 +171,16 @@ func TestBodiesFail(t *testing.T) {
 		time.Sleep(61 * time.Second)
 		b.volumeIn(*clone.Id, core.VolumeLifecycleStateFaulty)
 
+		body.failing("")
+		b.region.Fault(ocisim.Fault{Operation: "CreateVolume", FailWork: true, Times: 1})
+		for _, want := range []core.VolumeLifecycleStateEnum{core.VolumeLifecycleStateFaulty, core.VolumeLifecycleStateAvailable} {
+			clone := b.mustCreate(func(d *core.CreateVolumeDetails) {
+				d.SizeInGBs, d.SourceDetails = nil, core.VolumeSourceFromVolumeDetails{Id: &volume}
+			})
+			time.Sleep(61 * time.Second)
+			b.volumeIn(*clone.Id, want)
+		}
+
 		body.failing("resize")
 		v, err := b.updateVolume(volume, core.UpdateVolumeDetails{SizeInGBs: common.Int64(60)})
 		must(t, v, err)

@@ -100,6 +100,9 @@ func (cl *cloud) setAttachmentState(id string, from, to core.VolumeAttachmentLif
 
 func detachVolume(c *call) (*answer, error) {
 	a := volumeAttachments.of(c.target)
+	if !c.mayWriteEnds(a) {
+		return nil, errNotFound()
+	}
 	switch a.Model.LifecycleState {
 	case core.VolumeAttachmentLifecycleStateDetached:
 		if err := c.rule(DetachOfDetached); err != nil {
@@ -116,6 +119,16 @@ func detachVolume(c *call) (*answer, error) {
 	case core.VolumeAttachmentLifecycleStateAttached:
 	}
 	return accepted(http.StatusNoContent, c.startDetach(a)), nil
+}
+
+// mayWriteEnds says whether the caller may use the volume and the instance of an attachment, which a detach needs
+// besides the right to the attachment.
+func (c *call) mayWriteEnds(a *volumeAttachment) bool {
+	if v := volumes.find(c.cloud, a.volume()); v != nil && c.denied(volumes.policy, Use, value(v.CompartmentId)) {
+		return false
+	}
+	i := instances.find(c.cloud, a.instance())
+	return i == nil || !c.denied(instances.policy, Use, value(i.CompartmentId))
 }
 
 // startDetach accepts a detachment. When it fails, the volume is attached as before.

@@ -195,7 +195,14 @@ func TestBlockPolicies(t *testing.T) {
 		if n := len(b.region.Volumes()); n != 1 {
 			t.Errorf("%d volumes", n)
 		}
-		if err := attach(); err != nil {
+		restore := b.region.Deny(ocisim.Policy{ResourceType: "instances", Verb: ocisim.Use})
+		blockRefused(t, attach(), http.StatusBadRequest, "RelatedResourceNotAuthorizedOrNotFound")
+		restore()
+		a := b.attached(b.instance, volume, nil)
+		for _, kind := range []string{"instances", "volumes", "volume-attachments"} {
+			denied(ocisim.Policy{ResourceType: kind, Verb: ocisim.Use}, func() error { return b.detach(*a.GetId()) })
+		}
+		if err := b.detach(*a.GetId()); err != nil {
 			t.Error(err)
 		}
 	})
