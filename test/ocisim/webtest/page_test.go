@@ -272,7 +272,7 @@ func testFaults(t *testing.T, b *webtest.Browser) {
 
 	p.click("[data-preset='Lose the answer of the next create']")
 	p.click("[data-preset='Fail the next work request']")
-	p.sees("its work request fails with INTERNAL_ERROR")
+	p.sees("every work request, once: it fails with INTERNAL_ERROR")
 	p.picture("faults")
 	listInstances(t, region) // must not use anything up
 	if status := createBalancer(t, region, "lost"); status != 0 {

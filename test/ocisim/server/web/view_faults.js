@@ -49,7 +49,7 @@ export function inForce({ faults: list, denials, acts, holds }) {
     empty ? h('p', { class: 'empty' }, 'Everything works, and everything is allowed.') : null,
     h('ul', { class: 'in-force' },
       list.map((fault, i) => entry(`fault/${fault.id ?? `own-${i}`}`, usedUp(fault) ? 'Used up' : 'Fault', describe(fault.value), [
-        `struck ${fault.struck} of ${count(fault.seen, 'matching call')}`, fault.value.note ? `note “${fault.value.note}”` : null,
+        `struck ${fault.struck} of ${count(fault.seen, onlyWork(fault.value) ? 'work request' : 'matching call')}`, fault.value.note ? `note “${fault.value.note}”` : null,
         fault.id ? null : 'made by the program that runs the simulator',
       ], fault.id ? { do: 'remove', path: `/faults/${fault.id}`, what: 'The fault' } : null, 'Remove')),
       denials.map((denial) => entry(`denial/${denial.id}`, 'Denied', describeDenial(denial.value), [], { do: 'remove', path: `/denials/${denial.id}`, what: 'The denial' }, 'Restore')),
@@ -75,13 +75,13 @@ function usedUp({ value, struck }) {
 /** describe is a fault in a sentence. */
 export function describe(f) {
   const kind = f.writes ? 'write' : f.reads ? 'read' : 'call';
-  let which = `every ${kind}`;
+  let which = onlyWork(f) ? 'every work request' : `every ${kind}`;
   if (f.operation && f.operation !== '*') which = f.operation + (kind === 'call' ? '' : ` (${kind}s only)`);
   if (f.principal) which += ` by ${f.principal}`;
   if (f.resource) which += ` about ${f.resource}`;
   const effects = [];
   if (f.delay && f.delay !== '0s') effects.push(`${f.applied ? 'the answer is' : 'it is'} ${f.delay} late`);
-  if (f.failWork) effects.push(`its work request fails with ${f.code || 'INTERNAL_ERROR'}`);
+  if (f.failWork) effects.push(`${onlyWork(f) && !f.operation ? 'it' : 'its work request'} fails with ${f.code || 'INTERNAL_ERROR'}`);
   else if (f.status || f.budget) effects.push(`${f.applied ? 'it is applied, but answered' : 'it is answered'} ${f.status || 429}${f.code ? ` ${f.code}` : ''}${f.retryAfter && f.retryAfter !== '0s' ? ` with Retry-After ${f.retryAfter}` : ''}`);
   if (f.drop === 'before') effects.push('the connection drops before it is applied');
   if (f.drop === 'after') effects.push('it is applied, and its answer is lost');
@@ -93,6 +93,11 @@ export function describe(f) {
   if (f.budget) when.push(`above ${f.budget.perSecond} per second and a burst of ${f.budget.burst || 1}`);
   if (f.chance) when.push(`with a chance of ${Math.round(f.chance * 1000) / 10} %`);
   return `${which}${when.length > 0 ? `, ${when.join(', ')}` : ''}: ${effects.join('; ') || 'nothing happens'}`;
+}
+
+/** onlyWork says whether a fault counts what calls start, and not the calls. */
+function onlyWork(f) {
+  return Boolean(f.failWork && !f.drop && !f.halfBody && (!f.delay || f.delay === '0s'));
 }
 
 function ordinal(n) {

@@ -33,7 +33,6 @@ export const volumes = resourceView({
     { kind: 'boot volume', title: 'Boot volumes', layout: 'cols-3', columns: volumeColumns },
     { kind: 'boot volume attachment', title: 'Boot volume attachments', layout: 'cols-4', columns: attachmentColumns },
     { kind: 'volume backup', title: 'Volume backups', layout: 'cols-3', columns: backupColumns },
-    { kind: 'boot volume backup', title: 'Boot volume backups', layout: 'cols-3', columns: backupColumns },
     { kind: 'volume group', title: 'Volume groups', layout: 'cols-3', columns: [size, ['Volumes', (o) => String((o.value.volumeIds ?? []).length)], domain] },
     { kind: 'volume group backup', title: 'Volume group backups', layout: 'cols-3', columns: backupColumns },
   ],
