@@ -228,7 +228,9 @@ func (h *hour) weather() {
 	h.at(53)
 	struck := map[string]int{}
 	for _, c := range h.region.Calls() {
-		struck[c.Fault]++
+		for note := range strings.SplitSeq(c.Fault, "; ") {
+			struck[note]++
+		}
 	}
 	for _, note := range []string{
 		"429", "500", "503 although applied", "dropped before", "dropped after", "half of the body", "creation fails", "update fails", "outage",

@@ -278,7 +278,9 @@ func (s *stage) checkWeather() {
 		}
 		total++
 		if c.Fault != "" {
-			struck[c.Fault]++
+			for note := range strings.SplitSeq(c.Fault, "; ") {
+				struck[note]++
+			}
 		} else if c.Status >= http.StatusBadRequest {
 			refused[c.Code]++
 		}
