@@ -60,23 +60,25 @@ func (i *Inventory) readCatalogue(ctx context.Context, compartmentID string) (*c
 		return nil, err
 	}
 	var instances map[string]*oci.Instance
-	var attachments []*oci.VNICAttachment
+	var wired *wiring
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		instances, err = i.list(groupCtx, compartmentID, 0)
 		return err
 	})
 	group.Go(func() (err error) {
-		attachments, err = i.compute.ListVNICAttachments(groupCtx, compartmentID, "")
+		wired, err = i.wiring(groupCtx, compartmentID, 0)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	bySubnet := map[string][]*oci.VNICAttachment{}
-	for _, a := range inUse(attachments) {
-		if a.SubnetID != "" && a.InstanceID != "" {
-			bySubnet[a.SubnetID] = append(bySubnet[a.SubnetID], a)
+	bySubnet := map[string][]plug{}
+	for instanceID, attached := range wired.of {
+		for _, a := range attached {
+			if a.subnetID != "" {
+				bySubnet[a.subnetID] = append(bySubnet[a.subnetID], plug{instanceID, a.vnicID})
+			}
 		}
 	}
 	subnets, hidden, err := i.subnetsOf(ctx, bySubnet, vcn)
@@ -87,7 +89,7 @@ func (i *Inventory) readCatalogue(ctx context.Context, compartmentID string) (*c
 	inVCN := map[string]bool{}
 	for id := range subnets {
 		for _, a := range bySubnet[id] {
-			inVCN[a.InstanceID] = true
+			inVCN[a.instanceID] = true
 		}
 	}
 	for _, id := range keys(instances) {
@@ -97,10 +99,12 @@ func (i *Inventory) readCatalogue(ctx context.Context, compartmentID string) (*c
 		}
 		c.instances[instance.ID] = instance
 		add(c.displayNames, strings.ToLower(instance.DisplayName), instance.ID)
-		i.instances.put(instance.ID, instance, c.asOf)
 	}
 	return c, i.addCards(ctx, c, subnets, bySubnet)
 }
+
+// plug is where a VNIC is attached.
+type plug struct{ instanceID, vnicID string }
 
 // vcn returns the OCID of the VCN that names are looked up in; empty means all.
 func (i *Inventory) vcn(ctx context.Context) (string, error) {
@@ -116,7 +120,7 @@ func (i *Inventory) vcn(ctx context.Context) (string, error) {
 
 // subnetsOf reads the subnets that carry instances, and returns those of the VCN, and the OCIDs of those that it may not
 // read. VCN and DNS label never change, so each subnet is read once.
-func (i *Inventory) subnetsOf(ctx context.Context, bySubnet map[string][]*oci.VNICAttachment, vcn string) (map[string]*oci.Subnet, []string, error) {
+func (i *Inventory) subnetsOf(ctx context.Context, bySubnet map[string][]plug, vcn string) (map[string]*oci.Subnet, []string, error) {
 	ids := keys(bySubnet)
 	all := make([]*oci.Subnet, len(ids))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -154,14 +158,14 @@ type card struct {
 }
 
 // addCards indexes the instances by the host names and addresses of their VNICs.
-func (i *Inventory) addCards(ctx context.Context, c *catalogue, subnets map[string]*oci.Subnet, bySubnet map[string][]*oci.VNICAttachment) error {
+func (i *Inventory) addCards(ctx context.Context, c *catalogue, subnets map[string]*oci.Subnet, bySubnet map[string][]plug) error {
 	ids := keys(subnets)
 	all := make([][]card, len(ids))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrentReads)
 	for n, id := range ids {
 		group.Go(func() (err error) {
-			all[n], err = i.cards(groupCtx, id, len(subnets[id].IPv6CIDRs) > 0, bySubnet[id])
+			all[n], err = i.cards(groupCtx, id, bySubnet[id])
 			return err
 		})
 	}
@@ -193,46 +197,36 @@ func (c *catalogue) index(card card, subnetLabel string) {
 	}
 }
 
-// cards lists the network cards of one subnet. Where a policy hides the lists, each VNIC is read once in its life.
-func (i *Inventory) cards(ctx context.Context, subnetID string, ipv6 bool, attachments []*oci.VNICAttachment) ([]card, error) {
-	owner := map[string]string{}
-	for _, a := range attachments {
-		owner[a.VNICID] = a.InstanceID
+// cards reads what a subnet says about its VNICs: two lists, or a read of each VNIC where they do not serve.
+func (i *Inventory) cards(ctx context.Context, subnetID string, plugs []plug) ([]card, error) {
+	book, err := i.book(ctx, subnetID, len(plugs), 0)
+	if err != nil {
+		return nil, err
+	}
+	if book.useless() {
+		return i.cardsByVNIC(ctx, plugs)
 	}
 	var cards []card
-	private, err := i.network.ListPrivateIPs(ctx, subnetID, "")
-	for _, p := range private {
-		c := card{instanceID: owner[p.VNICID], addresses: []string{p.IPAddress}}
-		if p.IsPrimary {
-			c.hostName = p.HostnameLabel
-		}
-		cards = append(cards, c)
-	}
-	if err == nil && ipv6 {
-		var addresses []*oci.IPv6
-		addresses, err = i.network.ListIPv6s(ctx, subnetID, "")
-		for _, a := range addresses {
-			cards = append(cards, card{instanceID: owner[a.VNICID], addresses: []string{a.IPAddress}})
+	for _, p := range plugs {
+		if e, ok := book.entries[p.vnicID]; ok {
+			cards = append(cards, card{p.instanceID, e.hostName, append([]string{e.address}, e.ipv6...)})
 		}
 	}
-	if errors.Is(err, oci.ErrNotFound) {
-		return i.cardsByVNIC(ctx, attachments)
-	}
-	return cards, err
+	return cards, nil
 }
 
-func (i *Inventory) cardsByVNIC(ctx context.Context, attachments []*oci.VNICAttachment) ([]card, error) {
-	cards := make([]card, len(attachments))
+func (i *Inventory) cardsByVNIC(ctx context.Context, plugs []plug) ([]card, error) {
+	cards := make([]card, len(plugs))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrentReads)
-	for n, a := range attachments {
+	for n, a := range plugs {
 		group.Go(func() error {
-			vnic, err := i.vnic(groupCtx, a.VNICID, immutable)
+			vnic, err := i.vnic(groupCtx, a.vnicID, Need{MaxAge: immutable})
 			if errors.Is(err, oci.ErrNotFound) {
 				return nil // detached since the list was read
 			}
 			if err == nil {
-				cards[n] = card{a.InstanceID, vnic.HostnameLabel, append([]string{vnic.PrivateIP}, vnic.IPv6Addresses...)}
+				cards[n] = card{a.instanceID, vnic.HostnameLabel, append([]string{vnic.PrivateIP}, vnic.IPv6Addresses...)}
 			}
 			return err
 		})

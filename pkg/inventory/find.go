@@ -119,7 +119,7 @@ func (i *Inventory) find(ctx context.Context, q Query, maxAge time.Duration) (*o
 		}
 		hidden = append(hidden, c.hidden...)
 	}
-	return nil, &NotFoundError{Query: q, Compartments: compartments, VCNID: vcn, HiddenSubnets: unique(hidden)}
+	return nil, &NotFoundError{Query: q, Compartments: compartments, VCNID: vcn, HiddenSubnets: distinct(hidden)}
 }
 
 // match returns the OCID of the instance that answers the query, empty if there is none.
@@ -140,8 +140,8 @@ func (c *catalogue) match(q Query, oneVCN bool) (string, error) {
 	for _, address := range q.addresses() {
 		byVNIC = append(byVNIC, c.addresses[address]...)
 	}
-	byVNIC, byName = unique(byVNIC), unique(byName)
-	all := unique(slices.Concat(byVNIC, byName))
+	byVNIC, byName = distinct(byVNIC), distinct(byName)
+	all := distinct(slices.Concat(byVNIC, byName))
 	switch {
 	case len(all) == 0:
 		return "", nil
@@ -181,7 +181,7 @@ func (q Query) key() string {
 	return strings.ToLower(strings.Join(q.Names, ",") + ";" + strings.Join(q.Addresses, ",") + ";" + q.CompartmentID)
 }
 
-func unique(ids []string) []string {
+func distinct(ids []string) []string {
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }

@@ -101,8 +101,8 @@ func TestFind(t *testing.T) {
 			}
 		})
 	}
-	if inv.Terminated(old) {
-		t.Error("a terminated instance got into the catalogue")
+	if !inv.Terminated(old) {
+		t.Error("what the list said of a terminated instance is forgotten")
 	}
 }
 
@@ -253,6 +253,7 @@ func TestFailedListIsNoMiss(t *testing.T) {
 					t.Errorf("error %v; want that of the list", err)
 				}
 				remove()
+				time.Sleep(inventory.ListPause)
 				if _, err := inv.Find(t.Context(), byName("w-5")); err != nil {
 					t.Errorf("after the fault: %v", err)
 				}
@@ -357,12 +358,12 @@ func TestAbsentFieldsDoNotCrash(t *testing.T) {
 			inv := s.inventory(t)
 			found := 0
 			for _, instance := range s.Instances() {
-				i, err := inv.Instance(t.Context(), *instance.Id, 0)
+				i, err := inv.Instance(t.Context(), *instance.Id, inventory.Need{})
 				if err != nil {
 					t.Errorf("seed %d: %v", seed, err)
 					continue
 				}
-				if _, err := inv.VNICs(t.Context(), i, 0); err == nil {
+				if _, err := inv.VNICs(t.Context(), i, inventory.Need{}); err == nil {
 					found++
 				} else if !errors.Is(err, inventory.ErrNoPrimaryVNIC) {
 					t.Errorf("seed %d: %v", seed, err)

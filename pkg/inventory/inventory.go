@@ -11,8 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
@@ -31,6 +29,7 @@ type Network interface {
 	GetSubnet(ctx context.Context, id string) (*oci.Subnet, error)
 	ListPrivateIPs(ctx context.Context, subnetID, vnicID string) ([]*oci.PrivateIP, error)
 	ListIPv6s(ctx context.Context, subnetID, vnicID string) ([]*oci.IPv6, error)
+	ListPublicIPs(ctx context.Context, compartmentID, scope, availabilityDomain string) ([]*oci.PublicIP, error)
 }
 
 // Config says where the cluster's instances are.
@@ -42,6 +41,12 @@ type Config struct {
 	// VCN counts, and equal names in two of them are ambiguous.
 	VCNID    string
 	SubnetID string
+
+	// Trim takes out of an instance what nobody will ask for, before it is remembered; nil keeps everything. Metadata and
+	// tags are most of what an instance weighs.
+	Trim func(*oci.Instance)
+	// Report is told when the VNICs of a subnet have to be read one by one; may be nil.
+	Report func(Fallback)
 }
 
 // ErrNoPrimaryVNIC says that an instance has no attached primary VNIC: it is being launched or terminated.
@@ -70,18 +75,70 @@ type Inventory struct {
 	primaries   snapshots[struct{}] // the VNICs that are primary, which never changes in their life
 	catalogues  snapshots[*catalogue]
 	misses      misses
+
+	// For crowds.
+	wirings     snapshots[*wiring]           // by compartment
+	books       snapshots[*addressBook]      // by subnet
+	publicLists snapshots[map[string]string] // by scope, availability domain and compartment
+	publics     snapshots[string]            // public addresses, by VNIC
+	pace        *pace
 }
 
 // New returns an Inventory that has read nothing yet.
 func New(config Config, compute Compute, network Network) *Inventory {
-	return &Inventory{config: config, compute: compute, network: network}
+	i := &Inventory{config: config, compute: compute, network: network, pace: newPace()}
+	for _, pause := range []*time.Duration{&i.lists.pause, &i.wirings.pause, &i.books.pause, &i.publicLists.pause} {
+		*pause = listPause
+	}
+	return i
 }
 
-// Instance returns the instance of that OCID as of at most maxAge ago. The OCID is enough: no compartment is needed.
-func (i *Inventory) Instance(ctx context.Context, id string, maxAge time.Duration) (*oci.Instance, error) {
-	return i.instances.get(ctx, id, maxAge, func(ctx context.Context) (*oci.Instance, error) {
-		return i.compute.GetInstance(ctx, id)
+// Instance returns the instance of that OCID. The OCID is enough: no compartment is needed.
+func (i *Inventory) Instance(ctx context.Context, id string, need Need) (*oci.Instance, error) {
+	if need.crowded() {
+		if instance, err := i.listed(ctx, id, need); instance != nil || err != nil {
+			return instance, err
+		}
+	}
+	return i.instances.get(ctx, id, need.MaxAge, func(ctx context.Context) (*oci.Instance, error) {
+		instance, err := i.compute.GetInstance(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return i.trimmed(instance), nil
 	})
+}
+
+// listed looks an instance up in the lists of the compartments that it may be in; nil if they do not have it. A list that
+// a policy hides is passed over: a single read may be allowed.
+func (i *Inventory) listed(ctx context.Context, id string, need Need) (*oci.Instance, error) {
+	if last, age, ok := i.instances.lastWithAge(id); ok && age <= need.MaxAge {
+		return last, nil
+	}
+	for _, compartment := range i.compartmentsOf(id, need.Compartments) {
+		all, err := i.list(ctx, compartment, need.MaxAge)
+		if err != nil && !errors.Is(err, oci.ErrNotFound) {
+			return nil, err
+		}
+		if found := all[id]; found != nil {
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// trimmed prepares an instance for being remembered.
+func (i *Inventory) trimmed(instance *oci.Instance) *oci.Instance {
+	if i.config.Trim != nil {
+		i.config.Trim(instance)
+	}
+	for _, text := range []*string{
+		&instance.ID, &instance.CompartmentID, &instance.AvailabilityDomain, &instance.FaultDomain,
+		&instance.Region, &instance.Shape, &instance.State,
+	} {
+		*text = shared(*text)
+	}
+	return instance
 }
 
 // Forget drops what is known about an instance that is gone.
@@ -96,26 +153,35 @@ func attachmentsKey(instanceID, compartmentID string) string {
 	return instanceID + " in " + compartmentID
 }
 
-// PrimaryVNIC returns the primary VNIC of an instance, as of at most maxAge ago.
-func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, maxAge time.Duration) (*oci.VNIC, error) {
-	attached, err := i.attached(ctx, instance, maxAge)
+// PrimaryVNIC returns the primary VNIC of an instance.
+func (i *Inventory) PrimaryVNIC(ctx context.Context, instance *oci.Instance, need Need) (*oci.VNIC, error) {
+	if need.crowded() {
+		vnics, ok, err := i.wired(ctx, instance, need)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			return vnics[0], nil
+		}
+	}
+	attached, err := i.attached(ctx, instance, need)
 	if err != nil {
 		return nil, err
 	}
-	return i.primaryOf(ctx, instance, attached, maxAge)
+	return i.primaryOf(ctx, instance, attached, need)
 }
 
-func (i *Inventory) primaryOf(ctx context.Context, instance *oci.Instance, attached []*oci.VNICAttachment, maxAge time.Duration) (*oci.VNIC, error) {
+func (i *Inventory) primaryOf(ctx context.Context, instance *oci.Instance, attached []*oci.VNICAttachment, need Need) (*oci.VNIC, error) {
 	if len(attached) == 1 {
-		return i.vnic(ctx, attached[0].VNICID, maxAge)
+		return i.vnic(ctx, attached[0].VNICID, need)
 	}
 	for _, a := range attached {
 		if _, primary := i.primaries.last(a.VNICID); primary {
-			return i.vnic(ctx, a.VNICID, maxAge)
+			return i.vnic(ctx, a.VNICID, need)
 		}
 	}
 	for _, a := range attached {
-		vnic, err := i.vnic(ctx, a.VNICID, maxAge)
+		vnic, err := i.vnic(ctx, a.VNICID, need)
 		if err != nil {
 			return nil, err
 		}
@@ -128,12 +194,17 @@ func (i *Inventory) primaryOf(ctx context.Context, instance *oci.Instance, attac
 
 // VNICs returns all attached VNICs of an instance, the primary one first and the others in the order of their OCIDs, as
 // of at most maxAge ago. It is all of them or an error.
-func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNIC, error) {
-	attached, err := i.attached(ctx, instance, maxAge)
+func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, need Need) ([]*oci.VNIC, error) {
+	if need.crowded() {
+		if vnics, ok, err := i.wired(ctx, instance, need); ok || err != nil {
+			return vnics, err
+		}
+	}
+	attached, err := i.attached(ctx, instance, need)
 	if err != nil {
 		return nil, err
 	}
-	primary, err := i.primaryOf(ctx, instance, attached, maxAge)
+	primary, err := i.primaryOf(ctx, instance, attached, need)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +213,7 @@ func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, maxAge ti
 		if a.VNICID == primary.ID {
 			continue
 		}
-		vnic, err := i.vnic(ctx, a.VNICID, maxAge)
+		vnic, err := i.vnic(ctx, a.VNICID, need)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +223,7 @@ func (i *Inventory) VNICs(ctx context.Context, instance *oci.Instance, maxAge ti
 }
 
 // attached returns the attachments of an instance that carry traffic, at least one, in the order of their VNICs.
-func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNICAttachment, error) {
+func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, need Need) ([]*oci.VNICAttachment, error) {
 	list := func(compartmentID string, maxAge time.Duration) ([]*oci.VNICAttachment, error) {
 		if compartmentID == "" {
 			compartmentID = i.config.CompartmentID
@@ -162,7 +233,7 @@ func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge
 			return inUse(all), err
 		})
 	}
-	attached, err := list(instance.CompartmentID, maxAge)
+	attached, err := list(instance.CompartmentID, need.MaxAge)
 	if err != nil && !errors.Is(err, oci.ErrNotFound) {
 		return nil, err
 	}
@@ -170,7 +241,7 @@ func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge
 		return attached, nil
 	}
 	// Attachments are listed by compartment, and what the caller has may be from before the instance was moved.
-	fresh, freshErr := i.Instance(ctx, instance.ID, 0)
+	fresh, freshErr := i.Instance(ctx, instance.ID, Need{})
 	if freshErr != nil {
 		return nil, freshErr
 	}
@@ -186,20 +257,24 @@ func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, maxAge
 	return attached, nil
 }
 
-func inUse(all []*oci.VNICAttachment) []*oci.VNICAttachment {
-	var attached []*oci.VNICAttachment
-	for _, a := range all {
-		if a.State == stateAttached && a.VNICID != "" {
-			attached = append(attached, a)
-		}
-	}
-	slices.SortFunc(attached, func(a, b *oci.VNICAttachment) int { return strings.Compare(a.VNICID, b.VNICID) })
-	return attached
+// VNIC returns a VNIC by a read of its own, with its tags.
+func (i *Inventory) VNIC(ctx context.Context, id string, need Need) (*oci.VNIC, error) {
+	return i.vnic(ctx, id, need)
 }
 
-func (i *Inventory) vnic(ctx context.Context, id string, maxAge time.Duration) (*oci.VNIC, error) {
-	vnic, err := i.vnics.get(ctx, id, maxAge, func(ctx context.Context) (*oci.VNIC, error) {
-		return i.network.GetVNIC(ctx, id)
+func (i *Inventory) vnic(ctx context.Context, id string, need Need) (*oci.VNIC, error) {
+	vnic, err := i.vnics.get(ctx, id, need.MaxAge, func(ctx context.Context) (*oci.VNIC, error) {
+		if need.Patient {
+			if err := i.pace.limiter.Wait(ctx); err != nil {
+				return nil, fmt.Errorf("wait for the turn of VNIC %s: %w", id, err)
+			}
+		}
+		vnic, err := i.network.GetVNIC(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		vnic.IPv6Addresses = ordered(vnic.IPv6Addresses)
+		return vnic, nil
 	})
 	if err == nil && vnic.IsPrimary {
 		i.primaries.put(id, struct{}{}, time.Now())

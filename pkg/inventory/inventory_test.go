@@ -26,7 +26,7 @@ func TestInstanceByOCID(t *testing.T) {
 		s := newSite(ocisim.Options{})
 		id := s.AddInstance(ocisim.Instance{Name: "w-0", VNIC: ocisim.VNIC{Subnet: "nodes"}})
 		inv := s.inventory(t, func(c *inventory.Config) { c.CompartmentID = "" })
-		got, err := inv.Instance(t.Context(), id, 0)
+		got, err := inv.Instance(t.Context(), id, inventory.Need{})
 		if err != nil || got.ID != id || got.CompartmentID != s.compartment {
 			t.Errorf("got %+v, error %v", got, err)
 		}
@@ -43,7 +43,7 @@ func TestStalenessIsWhatTheCallerStates(t *testing.T) {
 		inv := s.inventory(t)
 		read := func(maxAge time.Duration) string {
 			t.Helper()
-			i, err := inv.Instance(t.Context(), id, maxAge)
+			i, err := inv.Instance(t.Context(), id, inventory.Within(maxAge))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,14 +84,14 @@ func TestOneReadForAll(t *testing.T) {
 		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := inv.Instance(impatient, id, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := inv.Instance(impatient, id, inventory.Within(time.Minute)); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("impatient caller: error %v", err)
 			}
 		})
 		synctest.Wait() // so that the read begins with the context of the impatient one
 		for range 20 {
 			wg.Go(func() {
-				if _, err := inv.Instance(t.Context(), id, time.Minute); err != nil {
+				if _, err := inv.Instance(t.Context(), id, inventory.Within(time.Minute)); err != nil {
 					t.Errorf("patient caller: %v", err)
 				}
 			})
@@ -105,7 +105,7 @@ func TestOneReadForAll(t *testing.T) {
 		alone, cancel2 := context.WithTimeout(t.Context(), time.Second)
 		defer cancel2()
 		began := time.Now()
-		if _, err := inv.Instance(alone, id, 0); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := inv.Instance(alone, id, inventory.Need{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("caller without patience: %v", err)
 		}
 		if took := time.Since(began); took != time.Second {
@@ -120,15 +120,15 @@ func TestFailedReadsAreNotRemembered(t *testing.T) {
 		id := s.AddInstance(ocisim.Instance{Name: "w-0"})
 		inv := s.inventory(t)
 		restore := s.Deny(ocisim.Policy{ResourceType: "instances"})
-		if _, err := inv.Instance(t.Context(), id, time.Hour); !errors.Is(err, oci.ErrNotFound) {
+		if _, err := inv.Instance(t.Context(), id, inventory.Within(time.Hour)); !errors.Is(err, oci.ErrNotFound) {
 			t.Errorf("error %v", err)
 		}
 		restore()
-		if _, err := inv.Instance(t.Context(), id, time.Hour); err != nil {
+		if _, err := inv.Instance(t.Context(), id, inventory.Within(time.Hour)); err != nil {
 			t.Error(err)
 		}
 		defer s.Deny(ocisim.Policy{ResourceType: "instances"})()
-		if _, err := inv.Instance(t.Context(), id, time.Hour); err != nil {
+		if _, err := inv.Instance(t.Context(), id, inventory.Within(time.Hour)); err != nil {
 			t.Errorf("what is known does not need a read: %v", err)
 		}
 	})
@@ -149,7 +149,7 @@ func TestVNICs(t *testing.T) {
 		inv := s.inventory(t)
 		instance := func(id string) *oci.Instance {
 			t.Helper()
-			i, err := inv.Instance(t.Context(), id, time.Hour)
+			i, err := inv.Instance(t.Context(), id, inventory.Within(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +157,7 @@ func TestVNICs(t *testing.T) {
 		}
 		addresses := func(id string, maxAge time.Duration) []string {
 			t.Helper()
-			vnics, err := inv.VNICs(t.Context(), instance(id), maxAge)
+			vnics, err := inv.VNICs(t.Context(), instance(id), inventory.Within(maxAge))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -173,7 +173,7 @@ func TestVNICs(t *testing.T) {
 		if diff := cmp.Diff([]string{"10.0.1.2", "10.0.2.2", "10.0.2.1"}, addresses(multi, time.Minute)); diff != "" {
 			t.Errorf("the primary one first, the others in order (-want +got):\n%s", diff)
 		}
-		if _, err := inv.VNICs(t.Context(), instance(bare), 0); !errors.Is(err, inventory.ErrNoPrimaryVNIC) {
+		if _, err := inv.VNICs(t.Context(), instance(bare), inventory.Need{}); !errors.Is(err, inventory.ErrNoPrimaryVNIC) {
 			t.Errorf("instance without VNIC: error %v", err)
 		}
 
@@ -181,7 +181,7 @@ func TestVNICs(t *testing.T) {
 		known := instance(multi)
 		time.Sleep(time.Hour)
 		s.ResetCalls()
-		primary, err := inv.PrimaryVNIC(t.Context(), known, time.Minute)
+		primary, err := inv.PrimaryVNIC(t.Context(), known, inventory.Within(time.Minute))
 		if err != nil || primary.PrivateIP != "10.0.1.2" {
 			t.Errorf("primary %+v, error %v", primary, err)
 		}
@@ -219,18 +219,18 @@ func TestPrimaryThatDoesNotSaySo(t *testing.T) {
 			}
 		}
 		inv := s.inventory(t)
-		instance, err := inv.Instance(t.Context(), id, 0)
+		instance, err := inv.Instance(t.Context(), id, inventory.Need{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		yes := true
 		setPrimary(nil)
-		if _, err := inv.PrimaryVNIC(t.Context(), instance, 0); !errors.Is(err, inventory.ErrNoPrimaryVNIC) {
+		if _, err := inv.PrimaryVNIC(t.Context(), instance, inventory.Need{}); !errors.Is(err, inventory.ErrNoPrimaryVNIC) {
 			t.Errorf("error %v", err)
 		}
 		setPrimary(&yes)
 		time.Sleep(time.Second)
-		if v, err := inv.PrimaryVNIC(t.Context(), instance, 0); err != nil || v.ID != "ocid1.vnic.oc1.iad.p" {
+		if v, err := inv.PrimaryVNIC(t.Context(), instance, inventory.Need{}); err != nil || v.ID != "ocid1.vnic.oc1.iad.p" {
 			t.Errorf("got %+v, error %v", v, err)
 		}
 	})
@@ -243,7 +243,7 @@ func TestInstanceMovedToAnotherCompartment(t *testing.T) {
 		id := s.AddInstance(ocisim.Instance{Name: "w-0", VNIC: ocisim.VNIC{Subnet: "nodes", PrivateIP: "10.0.1.1"}})
 		elsewhere := s.AddCompartment(ocisim.Compartment{Name: "elsewhere"})
 		inv := s.inventory(t)
-		before, err := inv.Instance(t.Context(), id, 0)
+		before, err := inv.Instance(t.Context(), id, inventory.Need{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,7 +257,7 @@ func TestInstanceMovedToAnotherCompartment(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		v, err := inv.PrimaryVNIC(t.Context(), before, 0)
+		v, err := inv.PrimaryVNIC(t.Context(), before, inventory.Need{})
 		if err != nil || v.PrivateIP != "10.0.1.1" {
 			t.Errorf("got %+v, error %v", v, err)
 		}
@@ -282,7 +282,7 @@ func TestPresence(t *testing.T) {
 		"absent from all lists":             {id: absent, hints: func(s *site) []string { return []string{s.Options().Tenancy, ""} }, want: oci.Gone, listed: 2},
 		"no policy at all":                  {state: "RUNNING", deny: ocisim.Policy{ResourceType: "instances"}, want: oci.Unknown, listed: 1},
 		"no policy to read, but to inspect": {state: "RUNNING", deny: ocisim.Policy{ResourceType: "instances", Verb: ocisim.Read}, want: oci.Present, listed: 1},
-		"a hint that cannot be listed":      {id: absent, hints: func(*site) []string { return []string{"ocid1.compartment.oc1..nobodys"} }, want: oci.Unknown, listed: 2},
+		"a hint that cannot be listed":      {id: absent, hints: func(*site) []string { return []string{"ocid1.compartment.oc1..nobodys"} }, want: oci.Unknown, listed: 1},
 		"the list fails":                    {id: absent, fault: ocisim.Fault{Operation: "ListInstances", Status: 400}, want: oci.Unknown, listed: 1},
 		"the read fails":                    {id: absent, fault: ocisim.Fault{Operation: "GetInstance", Status: 401}, want: oci.Unknown},
 	} {
@@ -305,7 +305,7 @@ func TestPresence(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				instance, got, proof, err := s.inventory(t).Presence(ctx, id, hints, 0)
+				instance, got, proof, err := s.inventory(t).Presence(ctx, id, inventory.Need{Compartments: hints})
 				if got != test.want || (err != nil) != (test.want == oci.Unknown) {
 					t.Errorf("got %s (%s), error %v; want %s", got, proof, err, test.want)
 				}
@@ -328,7 +328,7 @@ func TestPresenceSharesItsList(t *testing.T) {
 		var wg sync.WaitGroup
 		for n := range 50 {
 			wg.Go(func() {
-				_, got, _, err := inv.Presence(t.Context(), "ocid1.instance.oc1.iad."+string(rune('A'+n)), nil, 10*time.Second)
+				_, got, _, err := inv.Presence(t.Context(), "ocid1.instance.oc1.iad."+string(rune('A'+n)), inventory.Within(10*time.Second))
 				if got != oci.Gone || err != nil {
 					t.Errorf("got %s, error %v", got, err)
 				}
@@ -349,7 +349,7 @@ func TestTerminatedIsKnownWithoutACall(t *testing.T) {
 		if inv.Terminated(id) {
 			t.Error("said to be terminated before it was read")
 		}
-		if _, err := inv.Instance(t.Context(), id, 0); err != nil {
+		if _, err := inv.Instance(t.Context(), id, inventory.Need{}); err != nil {
 			t.Fatal(err)
 		}
 		s.ResetCalls()

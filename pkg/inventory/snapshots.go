@@ -27,7 +27,25 @@ type snapshots[V any] struct {
 	entries map[string]snapshot[V]
 	flights map[string]*flight[V]
 	swept   time.Time
+
+	// pause is how long a failed read is not tried again, doubled with each failure in a row up to maxPause; zero is not
+	// at all. Meanwhile everybody who needs it gets its error: thousands of nodes must not each repeat a list that was
+	// throttled.
+	pause  time.Duration
+	failed map[string]failure
 }
+
+// failure is the last read of a key, if it failed.
+type failure struct {
+	err   error
+	until time.Time
+	pause time.Duration
+}
+
+const (
+	listPause = 2 * time.Second
+	maxPause  = 30 * time.Second
+)
 
 type snapshot[V any] struct {
 	value V
@@ -53,6 +71,11 @@ func (s *snapshots[V]) get(ctx context.Context, key string, maxAge time.Duration
 	if e, ok := s.entries[key]; ok && now.Sub(e.asOf) <= maxAge {
 		s.mu.Unlock()
 		return e.value, nil
+	}
+	if f, ok := s.failed[key]; ok && now.Before(f.until) {
+		s.mu.Unlock()
+		var none V
+		return none, f.err
 	}
 	f := s.flights[key]
 	if f == nil || now.Sub(f.began) > maxAge {
@@ -94,8 +117,19 @@ func (s *snapshots[V]) land(key string, f *flight[V]) {
 	if s.flights[key] == f {
 		delete(s.flights, key)
 	}
-	if f.err == nil {
+	switch {
+	case f.err == nil:
 		s.store(key, f.value, f.began)
+		delete(s.failed, key)
+	case s.pause > 0 && f.waiters > 0: // not because everybody has left
+		pause := s.pause
+		if last, ok := s.failed[key]; ok {
+			pause = min(2*last.pause, maxPause)
+		}
+		if s.failed == nil {
+			s.failed = map[string]failure{}
+		}
+		s.failed[key] = failure{f.err, time.Now().Add(pause), pause}
 	}
 }
 
@@ -136,6 +170,14 @@ func (s *snapshots[V]) last(key string) (V, bool) {
 	defer s.mu.Unlock()
 	e, ok := s.entries[key]
 	return e.value, ok
+}
+
+// lastWithAge is last with the age of the value.
+func (s *snapshots[V]) lastWithAge(key string) (V, time.Duration, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.entries[key]
+	return e.value, time.Since(e.asOf), ok
 }
 
 func (s *snapshots[V]) forget(key string) {
