@@ -65,10 +65,13 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 
 	election := c.ComponentConfig.Generic.LeaderElection
 	p.leadership = &leadership{enabled: election.LeaderElect, namespace: election.ResourceNamespace, name: election.ResourceName, client: c.Client}
+	var provider *cloudprovider.Provider
 	instances := inventory.New(inventory.Config{
 		CompartmentID: p.config.Compartment,
 		VCNID:         p.config.VCN,
 		SubnetID:      p.config.LoadBalancer.Subnet1,
+		Trim:          cloudprovider.TrimInstance,
+		Report:        func(f inventory.Fallback) { provider.ReportFallback(f) },
 	}, client.Compute(), client.Network())
 	o := cloudprovider.Options{
 		Inventory:       instances,
@@ -85,7 +88,8 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 			return newBalancers(p.config, clusterID, client, instances, s)
 		}
 	}
-	return cloudprovider.New(o), nil
+	provider = cloudprovider.New(o)
+	return provider, nil
 }
 
 // completeConfig asks instance metadata for what the config leaves out, and checks that all is there now.

@@ -12,7 +12,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
 
+	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
@@ -29,23 +31,49 @@ const (
 
 // addressesOf returns the addresses of a node. A failed read is an error, and the framework then leaves the addresses
 // that the Node has.
-func (p *Provider) addressesOf(ctx context.Context, node *v1.Node, instance *oci.Instance) ([]v1.NodeAddress, error) {
+func (p *Provider) addressesOf(ctx context.Context, node *v1.Node, instance *oci.Instance, need inventory.Need) ([]v1.NodeAddress, error) {
 	namespace := openShiftNamespaceOf(instance)
 	if namespace == "" {
-		primary, err := p.options.Inventory.PrimaryVNIC(ctx, instance, addressAge)
+		primary, err := p.options.Inventory.PrimaryVNIC(ctx, instance, need)
 		if err != nil {
 			return nil, err
 		}
 		return nodeAddresses(primary, nil, wantsIPv6(node))
 	}
-	vnics, err := p.options.Inventory.VNICs(ctx, instance, addressAge)
+	vnics, err := p.options.Inventory.VNICs(ctx, instance, need)
 	if err != nil {
 		return nil, err
 	}
-	secondary := slices.DeleteFunc(slices.Clone(vnics[1:]), func(v *oci.VNIC) bool {
-		return v.Defined[namespace][openShiftBootTag] != openShiftBootISCSI
-	})
+	var secondary []*oci.VNIC
+	for _, v := range vnics[1:] {
+		// What comes from lists has no tags. They hardly ever change.
+		tagged, err := p.options.Inventory.VNIC(ctx, v.ID, inventory.Need{MaxAge: max(need.MaxAge, shapeAge), Patient: need.Patient})
+		if err != nil {
+			return nil, err
+		}
+		if tagged.Defined[namespace][openShiftBootTag] == openShiftBootISCSI {
+			secondary = append(secondary, v)
+		}
+	}
 	return nodeAddresses(vnics[0], secondary, wantsIPv6(node))
+}
+
+// hasAddresses says whether a Node has just these addresses, after what the framework does with them: it adds kubelet's
+// host name, and puts the addresses first that kubelet was told to use.
+func hasAddresses(node *v1.Node, addresses []v1.NodeAddress) bool {
+	want := slices.Clone(addresses)
+	for _, a := range node.Status.Addresses {
+		if a.Type == v1.NodeHostName {
+			want = append(want, a)
+		}
+	}
+	if provided, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
+		var err error
+		if want, err = cloudnodeutil.GetNodeAddressesFromNodeIP(provided, want); err != nil {
+			return false // the framework finds the same, and says so
+		}
+	}
+	return slices.Equal(want, node.Status.Addresses)
 }
 
 func openShiftNamespaceOf(instance *oci.Instance) string {
@@ -138,4 +166,15 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
+}
+
+// TrimInstance takes out of an instance what the provider does not ask for: its metadata, which may hold kilobytes of
+// cloud-init, and its tags.
+func TrimInstance(instance *oci.Instance) {
+	instance.Metadata, instance.Freeform = nil, nil
+	var kept map[string]map[string]any
+	if namespace := openShiftNamespaceOf(instance); namespace != "" {
+		kept = map[string]map[string]any{namespace: {}}
+	}
+	instance.Defined = kept
 }

@@ -20,13 +20,14 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
-// Inventory is what the provider asks about instances; *inventory.Inventory is one. maxAge is how old an answer may be.
+// Inventory is what the provider asks about instances; *inventory.Inventory is one.
 type Inventory interface {
-	Instance(ctx context.Context, id string, maxAge time.Duration) (*oci.Instance, error)
-	PrimaryVNIC(ctx context.Context, instance *oci.Instance, maxAge time.Duration) (*oci.VNIC, error)
-	VNICs(ctx context.Context, instance *oci.Instance, maxAge time.Duration) ([]*oci.VNIC, error)
+	Instance(ctx context.Context, id string, need inventory.Need) (*oci.Instance, error)
+	PrimaryVNIC(ctx context.Context, instance *oci.Instance, need inventory.Need) (*oci.VNIC, error)
+	VNICs(ctx context.Context, instance *oci.Instance, need inventory.Need) ([]*oci.VNIC, error)
+	VNIC(ctx context.Context, id string, need inventory.Need) (*oci.VNIC, error)
 	Find(ctx context.Context, q inventory.Query) (*oci.Instance, error)
-	Presence(ctx context.Context, id string, hints []string, maxAge time.Duration) (*oci.Instance, oci.Presence, oci.Proof, error)
+	Presence(ctx context.Context, id string, need inventory.Need) (*oci.Instance, oci.Presence, oci.Proof, error)
 	Forget(id string)
 }
 
@@ -35,9 +36,12 @@ const (
 	// down?), and every other one of its rounds, which begin every 5 s.
 	existenceAge = 8 * time.Second
 
-	// addressAge spares the repeated reads of a node that is being initialised. Afterwards the framework asks every
-	// 5 minutes.
+	// addressAge spares the repeated reads of a node that is being initialised.
 	addressAge = 30 * time.Second
+
+	// passAge is the staleness accepted in the framework's pass over all nodes, which comes every 5 minutes: shorter, so
+	// that each pass sees new lists, and long enough for a pass that takes its time.
+	passAge = 150 * time.Second
 
 	// shapeAge is the staleness accepted for what rarely changes in the life of an instance: compartment, tags, domains.
 	shapeAge = 10 * time.Minute
@@ -84,7 +88,7 @@ func (i *instances) exists(ctx context.Context, node *v1.Node) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	instance, presence, proof, err := p.options.Inventory.Presence(ctx, id, hints(node), existenceAge)
+	instance, presence, proof, err := p.options.Inventory.Presence(ctx, id, p.existenceNeed(node))
 	if err != nil {
 		return false, err
 	}
@@ -133,7 +137,7 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 		return false, err
 	}
 	defer leave()
-	instance, err := i.provider.instanceOf(ctx, node, existenceAge)
+	instance, err := i.provider.instanceOf(ctx, node, i.provider.existenceNeed(node))
 	if errors.Is(err, oci.ErrForeignProvider) {
 		return false, nil
 	}
@@ -174,17 +178,17 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 
 func (i *instances) metadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	p := i.provider
-	age := shapeAge
-	if isUninitialized(node) {
-		age = addressAge
-	}
-	instance, err := p.instanceOf(ctx, node, age)
+	forInstance, forAddresses := p.metadataNeeds(node)
+	instance, err := p.instanceOf(ctx, node, forInstance)
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := p.addressesOf(ctx, node, instance)
+	addresses, err := p.addressesOf(ctx, node, instance, forAddresses)
 	if err != nil {
 		return nil, err
+	}
+	if !isUninitialized(node) && hasAddresses(node, addresses) {
+		addresses = nil // "no change": the framework would patch every node that has two addresses of one type
 	}
 	metadata := &cloudprovider.InstanceMetadata{
 		ProviderID:       node.Spec.ProviderID,
@@ -205,7 +209,7 @@ func (i *instances) metadata(ctx context.Context, node *v1.Node) (*cloudprovider
 }
 
 // instanceOf finds the instance of a node. An OCID is enough; without one it is looked up by names and addresses.
-func (p *Provider) instanceOf(ctx context.Context, node *v1.Node, maxAge time.Duration) (*oci.Instance, error) {
+func (p *Provider) instanceOf(ctx context.Context, node *v1.Node, need inventory.Need) (*oci.Instance, error) {
 	id, err := oci.ParseProviderID(node.Spec.ProviderID)
 	if errors.Is(err, oci.ErrEmptyProviderID) {
 		return p.options.Inventory.Find(ctx, queryFor(node))
@@ -213,7 +217,7 @@ func (p *Provider) instanceOf(ctx context.Context, node *v1.Node, maxAge time.Du
 	if err != nil {
 		return nil, err
 	}
-	return p.options.Inventory.Instance(ctx, id, maxAge)
+	return p.options.Inventory.Instance(ctx, id, need)
 }
 
 // queryFor says by what the instance of a node without providerID may be found.
@@ -234,6 +238,24 @@ func queryFor(node *v1.Node) inventory.Query {
 		}
 	}
 	return q
+}
+
+// existenceNeed is what the lifecycle controller needs, which asks about the nodes that are not ready.
+func (p *Provider) existenceNeed(node *v1.Node) inventory.Need {
+	return inventory.Need{MaxAge: existenceAge, Crowd: p.counts().notReady, Compartments: hints(node)}
+}
+
+// metadataNeeds are what the node controller needs: of a node that it initialises, or in its pass over the others.
+func (p *Provider) metadataNeeds(node *v1.Node) (instance, addresses inventory.Need) {
+	counts := p.counts()
+	if isUninitialized(node) {
+		need := inventory.Need{MaxAge: addressAge, Crowd: counts.uninitialized, Compartments: hints(node)}
+		return need, need
+	}
+	addresses = inventory.Need{MaxAge: passAge, Crowd: len(counts.uids), Patient: true, Compartments: hints(node)}
+	instance = addresses
+	instance.MaxAge = shapeAge
+	return instance, addresses
 }
 
 // hints are the compartments that a node's instance may be in.

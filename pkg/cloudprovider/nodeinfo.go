@@ -140,7 +140,7 @@ func (c *nodeInfo) sync(ctx context.Context, name string) error {
 	if node.Spec.ProviderID == "" && isUninitialized(node) {
 		return nil // the framework looks for its instance; finding it is an update of the node
 	}
-	instance, err := c.provider.instanceOf(ctx, node, addressAge)
+	instance, err := c.provider.instanceOf(ctx, node, c.provider.infoNeed(node))
 	switch {
 	case errors.Is(err, oci.ErrForeignProvider):
 		return nil
@@ -157,6 +157,11 @@ func (c *nodeInfo) sync(ctx context.Context, name string) error {
 		return nil
 	}
 	return c.patch(ctx, node, labels, annotations)
+}
+
+// infoNeed is what this controller needs. After a start it looks at all nodes at once.
+func (p *Provider) infoNeed(node *v1.Node) inventory.Need {
+	return inventory.Need{MaxAge: shapeAge, Crowd: len(p.counts().uids), Compartments: hints(node)}
 }
 
 // missing returns the entries of wanted that are not in the map.

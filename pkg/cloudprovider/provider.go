@@ -8,6 +8,7 @@ package cloudprovider
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
@@ -93,13 +95,8 @@ type Provider struct {
 	nodeClient kubernetes.Interface
 	nodes      corelisters.NodeLister // nil until SetInformers
 
-	uidsMu  sync.Mutex
-	uidsSet map[types.UID]bool
-	uidsAt  time.Time
+	census census
 }
-
-// uidsAge is shorter than the time between two rounds of the framework's lifecycle controller.
-const uidsAge = time.Second
 
 var (
 	_ cloudprovider.Interface    = (*Provider)(nil)
@@ -212,19 +209,25 @@ func (p *Provider) ProviderName() string { return Name }
 // no id on the instances is needed.
 func (p *Provider) HasClusterID() bool { return true }
 
-// uids returns the identities of all Nodes that may be the cluster's own, as of at most uidsAge ago: when many nodes are
-// asked about at once, each answer must not cost a walk over all of them. The set must not be changed.
-func (p *Provider) uids() map[types.UID]bool {
-	p.uidsMu.Lock()
-	defer p.uidsMu.Unlock()
-	if p.uidsSet != nil && time.Since(p.uidsAt) < uidsAge {
-		return p.uidsSet
+// counts says how many Nodes there are, as of at most censusAge ago.
+func (p *Provider) counts() counts {
+	return p.census.counts(func() []*v1.Node { return listNodes(p.nodes) })
+}
+
+// uids returns the identities of all Nodes that may be the cluster's own. The set must not be changed.
+func (p *Provider) uids() map[types.UID]bool { return p.counts().uids }
+
+// ReportFallback tells the operator that the VNICs of a subnet are read one by one, which costs more calls.
+func (p *Provider) ReportFallback(f inventory.Fallback) {
+	message := fmt.Sprintf("The lists of private addresses of subnet %s have %d rows for %d VNICs of instances, so the VNICs are read one by one, "+
+		"spread over the time between two passes. Nothing needs to be done", f.SubnetID, f.Rows, f.VNICs)
+	if f.Denied != nil {
+		message = fmt.Sprintf("The addresses in subnet %s cannot be listed, so its %d VNICs are read one by one, which takes more calls: %v. "+
+			"If the subnet exists, a policy is missing: allow this principal to use virtual-network-family in the subnet's compartment",
+			f.SubnetID, f.VNICs, f.Denied)
 	}
-	p.uidsSet, p.uidsAt = map[types.UID]bool{}, time.Now()
-	for _, node := range listNodes(p.nodes) {
-		if !isForeign(node) {
-			p.uidsSet[node.UID] = true
-		}
+	klog.FromContext(p.context).Info("Address lists do not serve", "subnet", f.SubnetID, "vnics", f.VNICs, "rows", f.Rows, "err", f.Denied)
+	if p.options.Process != nil {
+		p.events.post(p.options.Process, v1.EventTypeWarning, "AddressListsUnusable", f.SubnetID, message)
 	}
-	return p.uidsSet
 }
