@@ -86,7 +86,15 @@ type Inventory struct {
 
 // New returns an Inventory that has read nothing yet.
 func New(config Config, compute Compute, network Network) *Inventory {
+	registerMetrics()
 	i := &Inventory{config: config, compute: compute, network: network, pace: newPace()}
+	for kind, name := range map[string]*string{
+		"instance": &i.instances.kind, "instances": &i.lists.kind, "attachments-of-instance": &i.attachments.kind, "vnic": &i.vnics.kind,
+		"subnet": &i.subnets.kind, "catalogue": &i.catalogues.kind, "attachments": &i.wirings.kind, "addresses": &i.books.kind,
+		"public-addresses": &i.publicLists.kind,
+	} {
+		*name = kind
+	}
 	for _, pause := range []*time.Duration{&i.lists.pause, &i.wirings.pause, &i.books.pause, &i.publicLists.pause} {
 		*pause = listPause
 	}

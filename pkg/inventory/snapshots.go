@@ -23,6 +23,8 @@ const (
 //
 // Values are shared by all callers, who must not change them.
 type snapshots[V any] struct {
+	kind string // in metrics
+
 	mu      sync.Mutex
 	entries map[string]snapshot[V]
 	flights map[string]*flight[V]
@@ -63,23 +65,28 @@ type flight[V any] struct {
 	err   error
 }
 
-// get returns the value of key as of at most maxAge ago. A failed read is not remembered, and does not replace what an
-// earlier one returned.
-func (s *snapshots[V]) get(ctx context.Context, key string, maxAge time.Duration, read func(context.Context) (V, error)) (V, error) {
+// get returns the value of key as of at most maxAge ago. A failed read is not remembered, but for the pause of lists, and
+// does not replace what an earlier one returned.
+func (s *snapshots[V]) get(ctx context.Context, key string, maxAge time.Duration, fetch func(context.Context) (V, error)) (V, error) {
 	s.mu.Lock()
 	now := time.Now()
 	if e, ok := s.entries[key]; ok && now.Sub(e.asOf) <= maxAge {
 		s.mu.Unlock()
+		questions.WithLabelValues(s.kind, hit).Inc()
+		answerAge.WithLabelValues(s.kind).Observe(now.Sub(e.asOf).Seconds())
 		return e.value, nil
 	}
 	if f, ok := s.failed[key]; ok && now.Before(f.until) {
 		s.mu.Unlock()
+		questions.WithLabelValues(s.kind, paused).Inc()
 		var none V
 		return none, f.err
 	}
 	f := s.flights[key]
 	if f == nil || now.Sub(f.began) > maxAge {
-		f = s.start(ctx, key, now, read)
+		f = s.start(ctx, key, now, fetch)
+	} else {
+		questions.WithLabelValues(s.kind, joined).Inc()
 	}
 	f.waiters++
 	s.mu.Unlock()
@@ -95,7 +102,7 @@ func (s *snapshots[V]) get(ctx context.Context, key string, maxAge time.Duration
 }
 
 // start begins a read that outlives the context of the caller who happened to come first. s.mu is held.
-func (s *snapshots[V]) start(ctx context.Context, key string, now time.Time, read func(context.Context) (V, error)) *flight[V] {
+func (s *snapshots[V]) start(ctx context.Context, key string, now time.Time, fetch func(context.Context) (V, error)) *flight[V] {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f := &flight[V]{began: now, cancel: cancel, done: make(chan struct{})}
 	if s.flights == nil {
@@ -104,7 +111,7 @@ func (s *snapshots[V]) start(ctx context.Context, key string, now time.Time, rea
 	s.flights[key] = f
 	go func() {
 		defer cancel()
-		f.value, f.err = read(ctx)
+		f.value, f.err = fetch(ctx)
 		s.land(key, f)
 		close(f.done)
 	}()
@@ -112,6 +119,11 @@ func (s *snapshots[V]) start(ctx context.Context, key string, now time.Time, rea
 }
 
 func (s *snapshots[V]) land(key string, f *flight[V]) {
+	result := read
+	if f.err != nil {
+		result = failed
+	}
+	questions.WithLabelValues(s.kind, result).Inc()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.flights[key] == f {
