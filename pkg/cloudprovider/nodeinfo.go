@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -86,7 +88,24 @@ func infoMayDiffer(before, after *v1.Node) bool {
 		isUninitialized(before) != isUninitialized(after) ||
 		before.Labels[labelFaultDomain] != after.Labels[labelFaultDomain] ||
 		before.Labels[labelFullADName] != after.Labels[labelFullADName] ||
+		topologyDiffers(before.Labels, after.Labels) ||
 		before.Annotations[annotationCompartment] != after.Annotations[annotationCompartment]
+}
+
+func topologyDiffers(before, after map[string]string) bool {
+	for _, t := range topologyOf(&oci.Instance{}) {
+		for _, key := range []string{t.beta, t.stable} {
+			if was, had := before[key]; was != after[key] || had != hasKey(after, key) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func hasKey(m map[string]string, key string) bool {
+	_, ok := m[key]
+	return ok
 }
 
 // run works until ctx ends.
@@ -152,11 +171,35 @@ func (c *nodeInfo) sync(ctx context.Context, name string) error {
 		return err
 	}
 	labels := missing(node.Labels, c.provider.wantedLabels(instance))
+	if !isUninitialized(node) { // the framework sets these when it initialises the node
+		maps.Copy(labels, c.provider.completeTopology(node, instance))
+	}
 	annotations := missing(node.Annotations, wantedAnnotations(instance))
 	if len(labels) == 0 && len(annotations) == 0 {
 		return nil
 	}
 	return c.patch(ctx, node, labels, annotations)
+}
+
+// completeTopology returns the topology labels that a node lacks, and reports those that are wrong.
+func (p *Provider) completeTopology(node *v1.Node, instance *oci.Instance) map[string]string {
+	labels := map[string]string{}
+	for _, t := range topologyOf(instance) {
+		lacking, wrong := t.compare(node.Labels)
+		maps.Copy(labels, lacking)
+		if len(wrong) == 0 {
+			continue
+		}
+		var differ []string
+		for _, key := range slices.Sorted(maps.Keys(wrong)) {
+			differ = append(differ, key+"="+wrong[key])
+		}
+		p.events.post(node, v1.EventTypeWarning, "NodeLabelDiffers", t.stable, fmt.Sprintf(
+			"The label %s differs from the cloud, which says %s. It is left alone, because volumes and kubelet may rely on it. If nothing does: "+
+				"kubectl label node %s --overwrite %s=%s %s=%s",
+			strings.Join(differ, " and "), t.value, node.Name, t.beta, t.value, t.stable, t.value))
+	}
+	return labels
 }
 
 // infoNeed is what this controller needs. After a start it looks at all nodes at once.

@@ -6,6 +6,7 @@ package cloudprovider_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,9 @@ func TestNodeInfoCorrects(t *testing.T) {
 		n := b.node("w-1")
 		if diff := cmp.Diff(map[string]string{
 			v1.LabelHostname: "w-1", "theirs": "stays", faultDomain: "FAULT-DOMAIN-2", fullADName: "Uocm.US-ASHBURN-AD-2",
+			v1.LabelInstanceType: "VM.Standard.E5.Flex", v1.LabelInstanceTypeStable: "VM.Standard.E5.Flex",
+			v1.LabelFailureDomainBetaZone: "US-ASHBURN-AD-2", v1.LabelTopologyZone: "US-ASHBURN-AD-2",
+			v1.LabelFailureDomainBetaRegion: "iad", v1.LabelTopologyRegion: "iad",
 		}, n.Labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
 		}
@@ -141,6 +145,49 @@ func TestNodeInfoMindsTheUID(t *testing.T) {
 		b.hold(time.Minute)
 		if got := maps.Clone(b.node("w-1").Labels); len(got) != 1 {
 			t.Errorf("labels %v", got)
+		}
+	})
+}
+
+// Labels of the topology are completed, and never changed: a wrong one is an event with the command that mends it.
+func TestTopologyLabels(t *testing.T) {
+	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
+		b.startNodesOnly()
+		add := func(name string, labels map[string]string) {
+			id := b.region.AddInstance(ocisim.Instance{Name: name, AvailabilityDomain: "Uocm:US-ASHBURN-AD-2", VNIC: ocisim.VNIC{Subnet: "nodes"}})
+			b.addNode(name, id, initialized, func(n *v1.Node) { n.Labels = labels })
+		}
+		const zone, betaZone = v1.LabelTopologyZone, v1.LabelFailureDomainBetaZone
+		add("half", map[string]string{zone: "US-ASHBURN-AD-2"})
+		add("wrong", map[string]string{zone: "elsewhere"})
+		add("both-wrong", map[string]string{zone: "elsewhere", betaZone: "elsewhere"})
+		b.hold(time.Minute)
+		for name, want := range map[string][2]string{
+			"half": {"US-ASHBURN-AD-2", "US-ASHBURN-AD-2"}, "wrong": {"elsewhere", ""}, "both-wrong": {"elsewhere", "elsewhere"},
+		} {
+			labels := b.node(name).Labels
+			if got := [2]string{labels[zone], labels[betaZone]}; got != want {
+				t.Errorf("%s: zone labels %q; want %q", name, got, want)
+			}
+			if labels[v1.LabelTopologyRegion] != "iad" || labels[v1.LabelInstanceTypeStable] == "" {
+				t.Errorf("%s: labels %v", name, labels)
+			}
+		}
+		events := b.eventsOf("Node", "NodeLabelDiffers")
+		if len(events) != 2 {
+			t.Fatalf("%d events; want one for each of two nodes", len(events))
+		}
+		for _, e := range events {
+			command := "kubectl label node " + e.InvolvedObject.Name + " --overwrite " + betaZone + "=US-ASHBURN-AD-2 " + zone + "=US-ASHBURN-AD-2"
+			if !strings.Contains(e.Message, command) {
+				t.Errorf("%q lacks %q", e.Message, command)
+			}
+		}
+		// A label that is taken away comes back.
+		b.update("half", func(n *v1.Node) { delete(n.Labels, v1.LabelTopologyRegion) })
+		b.hold(time.Minute)
+		if got := b.node("half").Labels[v1.LabelTopologyRegion]; got != "iad" {
+			t.Errorf("region %q", got)
 		}
 	})
 }
