@@ -19,6 +19,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/podcidr"
 )
 
 const (
@@ -82,6 +83,9 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 		Process:         processObject(election.ResourceNamespace, election.ResourceName),
 		Notices:         append(notices, more...),
 		Leading:         p.leadership.began,
+	}
+	if p.config.Environment.EnableFlexCIDR {
+		o.PodCIDRs = podcidr.New(client.Network(), clusterID)
 	}
 	if !p.config.LoadBalancer.Disabled {
 		o.NewBalancers = func(s *cloudprovider.ServiceSupport) cloudprovider.Balancers {

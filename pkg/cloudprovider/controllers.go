@@ -61,13 +61,22 @@ func withNodeInfo(framework app.InitFuncConstructor) app.InitFuncConstructor {
 	}
 }
 
-// StartNodeInfo starts the controller that keeps labels and annotations of nodes right. Initialize comes before it.
+// StartNodeInfo starts the controllers that keep labels and annotations of nodes right, and give them pod CIDRs if that is
+// asked for. Initialize comes before it.
 func (p *Provider) StartNodeInfo(ctx context.Context, factory informers.SharedInformerFactory) error {
 	c, err := newNodeInfo(p, p.nodeClient, factory.Core().V1().Nodes())
 	if err != nil {
 		return fmt.Errorf("node info controller: %w", err)
 	}
-	go c.run(ctx)
+	go c.queue.run(ctx, nodeInfoWorkers)
+	if p.options.PodCIDRs == nil {
+		return nil
+	}
+	podCIDRs, err := newPodCIDRController(p, p.nodeClient, factory.Core().V1().Nodes())
+	if err != nil {
+		return fmt.Errorf("pod CIDR controller: %w", err)
+	}
+	go podCIDRs.queue.run(ctx, podCIDRWorkers)
 	return nil
 }
 

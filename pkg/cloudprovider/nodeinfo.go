@@ -17,13 +17,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
@@ -31,9 +28,7 @@ import (
 )
 
 const (
-	nodeInfoWorkers  = 4
-	nodeInfoMinRetry = time.Second
-	nodeInfoMaxRetry = 5 * time.Minute
+	nodeInfoWorkers = 4
 
 	// patchDeadline bounds one write to the API server.
 	patchDeadline = 30 * time.Second
@@ -46,38 +41,23 @@ type nodeInfo struct {
 	provider *Provider
 	client   kubernetes.Interface
 	nodes    corelisters.NodeLister
-	synced   cache.InformerSynced
-	queue    workqueue.TypedRateLimitingInterface[string]
+	queue    *nodeQueue
 }
 
 func newNodeInfo(p *Provider, client kubernetes.Interface, informer coreinformers.NodeInformer) (*nodeInfo, error) {
-	c := &nodeInfo{
-		provider: p,
-		client:   client,
-		nodes:    informer.Lister(),
-		synced:   informer.Informer().HasSynced,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](nodeInfoMinRetry, nodeInfoMaxRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "oci-node-info"},
-		),
-	}
+	c := &nodeInfo{provider: p, client: client, nodes: informer.Lister()}
+	c.queue = newNodeQueue("oci-node-info", informer.Informer().HasSynced, c.sync)
 	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.enqueue(obj) },
+		AddFunc: func(obj any) { c.queue.add(obj) },
 		UpdateFunc: func(old, current any) {
 			before, ok1 := old.(*v1.Node)
 			after, ok2 := current.(*v1.Node)
 			if ok1 && ok2 && infoMayDiffer(before, after) {
-				c.enqueue(current)
+				c.queue.add(current)
 			}
 		},
 	})
 	return c, err
-}
-
-func (c *nodeInfo) enqueue(obj any) {
-	if node, ok := obj.(*v1.Node); ok {
-		c.queue.Add(node.Name)
-	}
 }
 
 // infoMayDiffer says whether an update of a node concerns this controller. Heartbeats do not.
@@ -108,67 +88,29 @@ func hasKey(m map[string]string, key string) bool {
 	return ok
 }
 
-// run works until ctx ends.
-func (c *nodeInfo) run(ctx context.Context) {
-	defer utilruntime.HandleCrashWithContext(ctx)
-	defer c.queue.ShutDown()
-	if !cache.WaitForCacheSync(ctx.Done(), c.synced) {
-		return
-	}
-	for range nodeInfoWorkers {
-		go wait.UntilWithContext(ctx, func(ctx context.Context) {
-			for c.next(ctx) {
-			}
-		}, time.Second)
-	}
-	<-ctx.Done()
-}
-
-func (c *nodeInfo) next(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(name)
-	err := c.sync(ctx, name)
-	var notFound *inventory.NotFoundError
-	switch {
-	case err == nil:
-		c.queue.Forget(name)
-	case errors.Is(err, errShutdown):
-	case errors.As(err, &notFound):
-		c.queue.Forget(name)
-		c.queue.AddAfter(name, time.Until(notFound.Retry))
-	default:
-		klog.FromContext(ctx).Error(err, "Could not update the node's labels and annotations", "node", klog.KRef("", name))
-		c.queue.AddRateLimited(name)
-	}
-	return true
-}
-
-func (c *nodeInfo) sync(ctx context.Context, name string) error {
+func (c *nodeInfo) sync(ctx context.Context, name string) (time.Duration, error) {
 	ctx, leave, err := c.provider.gate.enter(ctx, nodeDeadline)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer leave()
 	node, err := c.nodes.Get(name)
 	if err != nil {
-		return nil // deleted
+		return 0, nil // deleted
 	}
 	if node.Spec.ProviderID == "" && isUninitialized(node) {
-		return nil // the framework looks for its instance; finding it is an update of the node
+		return 0, nil // the framework looks for its instance; finding it is an update of the node
 	}
 	instance, err := c.provider.instanceOf(ctx, node, c.provider.infoNeed(node))
 	switch {
 	case errors.Is(err, oci.ErrForeignProvider):
-		return nil
+		return 0, nil
 	case errors.Is(err, oci.ErrWrongResourceType), errors.Is(err, oci.ErrInvalidOCID):
 		c.provider.reportNode(node, err)
-		return nil // and never will be right: a provider ID cannot be changed
+		return 0, nil // and never will be right: a provider ID cannot be changed
 	case err != nil:
 		c.provider.reportNode(node, err)
-		return err
+		return 0, err
 	}
 	labels := missing(node.Labels, c.provider.wantedLabels(instance))
 	if !isUninitialized(node) { // the framework sets these when it initialises the node
@@ -176,9 +118,9 @@ func (c *nodeInfo) sync(ctx context.Context, name string) error {
 	}
 	annotations := missing(node.Annotations, wantedAnnotations(instance))
 	if len(labels) == 0 && len(annotations) == 0 {
-		return nil
+		return 0, nil
 	}
-	return c.patch(ctx, node, labels, annotations)
+	return 0, c.patch(ctx, node, labels, annotations)
 }
 
 // completeTopology returns the topology labels that a node lacks, and reports those that are wrong.

@@ -57,6 +57,9 @@ type Options struct {
 	// IPv6SingleStack adds the label that storage needs in clusters without IPv4.
 	IPv6SingleStack bool
 
+	// PodCIDRs gives nodes the pod CIDRs that their instances ask for; nil leaves that to others.
+	PodCIDRs PodCIDRs
+
 	// NewNodeGrace is for how long after the creation of a Node a missing instance is taken for one that the API does
 	// not show yet; 0 means DefaultNewNodeGrace.
 	NewNodeGrace time.Duration

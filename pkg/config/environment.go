@@ -96,7 +96,7 @@ func environmentVariables() []variable {
 				e.LoadBalancerPrefix = strings.TrimSuffix(value, "-") + "-"
 				return ""
 			}},
-		{name: "ENABLE_FLEX_CIDR_CONTROLLER", fallback: "false", description: "**No effect in this release yet.** Assign pod CIDRs from VNIC prefixes.",
+		{name: "ENABLE_FLEX_CIDR_CONTROLLER", fallback: "false", description: "Give nodes pod CIDRs from address blocks of their primary VNICs, as the metadata `flexcidr-primary-vnic` of their instances asks.",
 			set: boolVariable(func(e *Environment) *bool { return &e.EnableFlexCIDR })},
 		{name: "DISABLE_INSTANCE_TAGGING_CONTROLLER", fallback: "false", description: "**No effect in this release yet:** instances are never tagged. Do not tag the instances of OpenShift clusters.",
 			set: boolVariable(func(e *Environment) *bool { return &e.DisableInstanceTagging })},

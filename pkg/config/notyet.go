@@ -17,11 +17,6 @@ func WithoutEffect(c *Config) Report {
 		told[block] = true
 		report.Problems = append(report.Problems, Problem{File: origin.file, Line: origin.line, Key: k.Path, Message: withoutEffect})
 	}
-	if c.Environment.EnableFlexCIDR {
-		report.Problems = append(report.Problems, Problem{
-			File: "environment", Key: "ENABLE_FLEX_CIDR_CONTROLLER", Message: withoutEffect + "; new nodes get no pod CIDR from it",
-		})
-	}
 	return report
 }
 

@@ -11,8 +11,8 @@ import (
 func TestWithoutEffect(t *testing.T) {
 	const user = "auth: {region: iad, tenancy: ocid1.tenancy.oc1..a, user: ocid1.user.oc1..a, keyFile: k, fingerprint: '00:11:22:33:44:55:66:77:88:99:aa:bb:cc:dd:ee:ff'}\n"
 	for name, test := range map[string]struct {
-		text, environment string
-		want              []string
+		text string
+		want []string
 	}{
 		"nothing set": {text: user},
 		"mode None":   {text: user + "loadBalancer: {securityListManagementMode: None}\n"},
@@ -29,19 +29,12 @@ func TestWithoutEffect(t *testing.T) {
 			want: []string{"f:4: warning: tags.common.freeform: " + withoutEffect},
 		},
 		"tags that work": {text: user + "tags: {loadBalancer: {freeform: {a: b}}}\n"},
-		"pod CIDRs": {
-			text: user, environment: "true",
-			want: []string{"environment: warning: ENABLE_FLEX_CIDR_CONTROLLER: " + withoutEffect + "; new nodes get no pod CIDR from it"},
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, report := Parse("f", []byte(test.text))
 			if err := report.Err(); err != nil {
 				t.Fatal(err)
 			}
-			c.Environment, _ = FromEnviron(func(name string) (string, bool) {
-				return test.environment, name == "ENABLE_FLEX_CIDR_CONTROLLER"
-			})
 			var got []string
 			for _, p := range WithoutEffect(c).Problems {
 				got = append(got, p.Error())

@@ -230,6 +230,7 @@ func privateIPFromSDK(p core.PrivateIp) *PrivateIP {
 		IPAddress:     value(p.IpAddress),
 		HostnameLabel: value(p.HostnameLabel),
 		IsPrimary:     value(p.IsPrimary),
+		Bits:          value(p.CidrPrefixLength),
 		Tags:          Tags{Freeform: p.FreeformTags, Defined: p.DefinedTags},
 	}
 }
@@ -240,6 +241,7 @@ func ipv6FromSDK(p core.Ipv6) *IPv6 {
 		VNICID:    value(p.VnicId),
 		SubnetID:  value(p.SubnetId),
 		IPAddress: value(p.IpAddress),
+		Bits:      value(p.CidrPrefixLength),
 		Tags:      Tags{Freeform: p.FreeformTags, Defined: p.DefinedTags},
 	}
 }

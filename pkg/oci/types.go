@@ -97,6 +97,7 @@ type PrivateIP struct {
 	IPAddress     string
 	HostnameLabel string // optional; of a primary address it is the VNIC's
 	IsPrimary     bool
+	Bits          int // prefix length, if it is a block of addresses; else 0
 	Tags
 }
 
@@ -106,6 +107,7 @@ type IPv6 struct {
 	VNICID    string
 	SubnetID  string
 	IPAddress string
+	Bits      int // prefix length, if it is a block of addresses; else 0
 	Tags
 }
 

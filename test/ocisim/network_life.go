@@ -72,8 +72,10 @@ func lifeRulings() map[Situation]Ruling {
 			"the error is not documented; LimitExceeded is the documented code for limits"),
 		PrimaryAddressUpdate: invalid("The primary private IP %s cannot be updated; update its VNIC.",
 			"documented as impossible without its error"),
-		AddressBlockNeedsAddress: invalid("ipAddress is needed with cidrPrefixLength %d.",
-			"the documentation speaks of the combination of both; that the service could choose is not established"),
+		AddressBlockNeedsAddress: {
+			Allow: true, Status: http.StatusBadRequest, Code: "InvalidParameter", Message: "ipAddress is needed with cidrPrefixLength %d.",
+			Reason: "the documentation speaks of the combination of both, but existing programs get blocks without an address",
+		},
 		AddressBlockUnaligned: invalid("%s is not the first address of a block of length /%d.",
 			"a CIDR block begins at a multiple of its size; whether the service rounds is not established"),
 		VNICAttachBadState: {

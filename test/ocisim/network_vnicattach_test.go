@@ -179,9 +179,17 @@ func TestAddressBlocks(t *testing.T) {
 		refused(t, err, http.StatusBadRequest, "InvalidParameter") // not aligned
 		_, err = create("10.0.33.0", 28)
 		refused(t, err, http.StatusBadRequest, "InvalidParameter")
+		rule := func(allow bool) {
+			l.region.SetBehaviour(func(b *ocisim.Behaviour) {
+				r := b.Rulings[ocisim.AddressBlockNeedsAddress]
+				r.Allow = allow
+				b.Rulings[ocisim.AddressBlockNeedsAddress] = r
+			})
+		}
+		rule(false)
 		_, err = create("", 28)
 		refused(t, err, http.StatusBadRequest, "InvalidParameter")
-		l.region.SetBehaviour(func(b *ocisim.Behaviour) { b.Rulings[ocisim.AddressBlockNeedsAddress] = ocisim.Ruling{Allow: true} })
+		rule(true)
 		if got := need(create("", 28))(t); *got.IpAddress != "10.0.32.32" {
 			t.Errorf("the next free block is %s", *got.IpAddress)
 		}

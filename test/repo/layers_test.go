@@ -22,6 +22,7 @@ var layers = map[string]int{
 	"pkg/oci":           2,
 	"pkg/firewall":      3,
 	"pkg/inventory":     3,
+	"pkg/podcidr":       3,
 	"pkg/blockvolume":   3,
 	"pkg/filestorage":   3,
 	"pkg/lustre":        3,
@@ -37,7 +38,7 @@ var layers = map[string]int{
 }
 
 // domain packages know neither a Kubernetes client nor the SDK.
-var domain = []string{"pkg/firewall", "pkg/inventory", "pkg/blockvolume", "pkg/filestorage", "pkg/lustre", "pkg/host", "pkg/loadbalancer"}
+var domain = []string{"pkg/firewall", "pkg/inventory", "pkg/podcidr", "pkg/blockvolume", "pkg/filestorage", "pkg/lustre", "pkg/host", "pkg/loadbalancer"}
 
 type goPackage struct {
 	ImportPath   string
