@@ -166,16 +166,18 @@ func TestPodCIDRTroubles(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
 		b.startPodCIDRs(v1.IPv4Protocol)
 		restore := b.region.Deny(ocisim.Policy{ResourceType: "private-ips", Verb: ocisim.Use})
-		b.addPodNode("w-0", `{"ip-count": 8192}`, "")
+		b.addPodNode("w-0", `{"ip-count": 4096}`, "")
 		b.hold(time.Minute)
 		if e := b.event("Node", "PodCIDRFailed"); e == nil || !strings.Contains(e.Message, "use virtual-network-family") {
 			t.Errorf("event %v; want one that names the policy", e)
 		}
 		restore()
-		b.addPodNode("w-1", `{"ip-count": 8192}`, "") // a /18 has one /19 beside the network's own addresses
+		for _, name := range []string{"w-1", "w-2"} { // a /18 has two /20 beside the network's own addresses
+			b.addPodNode(name, `{"ip-count": 4096}`, "")
+		}
 		b.hold(10 * time.Minute)
-		if got := b.blocks(); len(got) != 1 || !strings.HasSuffix(got[0], "/19") {
-			t.Errorf("blocks %v; want one /19", got)
+		if got := b.blocks(); len(got) != 2 || !slices.Equal(got, b.podCIDRs("w-0", "w-1", "w-2")) {
+			t.Errorf("blocks %v; want two, and nodes that have them", got)
 		}
 		found := false
 		for _, e := range b.eventsOf("Node", "PodCIDRFailed") {
