@@ -10,6 +10,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	framework "k8s.io/cloud-provider"
 	ccmconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/klog/v2"
@@ -87,6 +88,9 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 	if p.config.Environment.EnableFlexCIDR {
 		o.PodCIDRs = podcidr.New(client.Network(), clusterID)
 	}
+	if o.InstanceTagging, err = instanceTagging(p.config, client); err != nil {
+		return nil, err
+	}
 	if !p.config.LoadBalancer.Disabled {
 		o.NewBalancers = func(s *cloudprovider.ServiceSupport) cloudprovider.Balancers {
 			return newBalancers(p.config, clusterID, client, instances, s)
@@ -94,6 +98,18 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 	}
 	provider = cloudprovider.New(o)
 	return provider, nil
+}
+
+// instanceTagging says how to tag the instances of OpenShift's nodes; nil if that is switched off.
+func instanceTagging(c *config.Config, client *oci.Client) (*cloudprovider.InstanceTagging, error) {
+	if c.Environment.DisableInstanceTagging {
+		return nil, nil
+	}
+	selector, err := labels.Parse(c.Environment.OpenShiftNodeLabel)
+	if err != nil {
+		return nil, fmt.Errorf("environment variable OPENSHIFT_NODE_LABEL_ID: %w", err)
+	}
+	return &cloudprovider.InstanceTagging{Cloud: client.Compute(), Nodes: selector, Tags: cloudprovider.OpenShiftTags(c.Tags.Common.Defined)}, nil
 }
 
 // completeConfig asks instance metadata for what the config leaves out, and checks that all is there now.

@@ -61,22 +61,28 @@ func withNodeInfo(framework app.InitFuncConstructor) app.InitFuncConstructor {
 	}
 }
 
-// StartNodeInfo starts the controllers that keep labels and annotations of nodes right, and give them pod CIDRs if that is
-// asked for. Initialize comes before it.
+// StartNodeInfo starts the controllers that keep labels and annotations of nodes right and, where that is asked for, give
+// them pod CIDRs and tag their instances. Initialize comes before it.
 func (p *Provider) StartNodeInfo(ctx context.Context, factory informers.SharedInformerFactory) error {
 	c, err := newNodeInfo(p, p.nodeClient, factory.Core().V1().Nodes())
 	if err != nil {
 		return fmt.Errorf("node info controller: %w", err)
 	}
 	go c.queue.run(ctx, nodeInfoWorkers)
-	if p.options.PodCIDRs == nil {
-		return nil
+	if p.options.PodCIDRs != nil {
+		podCIDRs, err := newPodCIDRController(p, p.nodeClient, factory.Core().V1().Nodes())
+		if err != nil {
+			return fmt.Errorf("pod CIDR controller: %w", err)
+		}
+		go podCIDRs.queue.run(ctx, podCIDRWorkers)
 	}
-	podCIDRs, err := newPodCIDRController(p, p.nodeClient, factory.Core().V1().Nodes())
-	if err != nil {
-		return fmt.Errorf("pod CIDR controller: %w", err)
+	if p.options.InstanceTagging != nil {
+		tagging, err := newTagging(p, factory.Core().V1().Nodes())
+		if err != nil {
+			return fmt.Errorf("instance tagging controller: %w", err)
+		}
+		go tagging.queue.run(ctx, taggingWorkers)
 	}
-	go podCIDRs.queue.run(ctx, podCIDRWorkers)
 	return nil
 }
 

@@ -55,6 +55,8 @@ const (
 	stateStopping    = "STOPPING"
 	stateStopped     = "STOPPED"
 	stateTerminating = "TERMINATING"
+	stateTerminated  = "TERMINATED"
+	stateRunning     = "RUNNING"
 )
 
 // instances implements cloudprovider.InstancesV2.

@@ -40,8 +40,6 @@ const (
 
 	// familiesAge is how long the cluster's IP families are believed. They change once in the life of a cluster.
 	familiesAge = 10 * time.Minute
-
-	stateRunning = "RUNNING"
 )
 
 // podCIDRController sets spec.podCIDRs of nodes whose instances ask for it in their metadata.

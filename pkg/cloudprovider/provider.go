@@ -60,6 +60,9 @@ type Options struct {
 	// PodCIDRs gives nodes the pod CIDRs that their instances ask for; nil leaves that to others.
 	PodCIDRs PodCIDRs
 
+	// InstanceTagging tags the instances of OpenShift's nodes; nil leaves them alone.
+	InstanceTagging *InstanceTagging
+
 	// NewNodeGrace is for how long after the creation of a Node a missing instance is taken for one that the API does
 	// not show yet; 0 means DefaultNewNodeGrace.
 	NewNodeGrace time.Duration

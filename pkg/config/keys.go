@@ -259,7 +259,7 @@ func tagKeys() []Key {
 				value:       freeformTags{func(d *document) *map[string]string { return &at(d).Freeform }},
 			},
 			Key{
-				Path: "tags." + group.name + ".defined", NotYet: group.name == "common",
+				Path:        "tags." + group.name + ".defined",
 				Description: "Defined tags of " + group.description + ".",
 				value:       definedTags{func(d *document) *map[string]map[string]any { return &at(d).Defined }},
 			})

@@ -34,7 +34,24 @@ func (s *Compute) GetInstance(ctx context.Context, id string) (*Instance, error)
 	if i.ID == "" {
 		i.ID = id
 	}
+	i.ETag = value(r.Etag)
 	return i, nil
+}
+
+// UpdateInstanceTags replaces the tags of an instance, if it still has that etag (ErrPrecondition otherwise).
+func (s *Compute) UpdateInstanceTags(ctx context.Context, id string, tags Tags, etag string) error {
+	request := core.UpdateInstanceRequest{
+		InstanceId:            &id,
+		UpdateInstanceDetails: core.UpdateInstanceDetails{FreeformTags: tags.Freeform, DefinedTags: tags.Defined},
+		OpcRetryToken:         retryToken(""),
+		IfMatch:               present(etag),
+	}
+	_, err := invoke(ctx, s.client, writeOp(ServiceCompute, "UpdateInstance", "instance", "update"),
+		func(ctx context.Context) (core.UpdateInstanceResponse, *http.Response, error) {
+			r, err := s.client.compute.UpdateInstance(ctx, request)
+			return r, r.RawResponse, err
+		})
+	return err
 }
 
 // ListInstances lists the instances of a compartment in every state, TERMINATED ones included. An empty displayName

@@ -24,6 +24,7 @@ type Instance struct {
 	State              string
 	Metadata           map[string]string
 	TimeCreated        time.Time
+	ETag               string // of a single read; lists have none
 	Tags
 }
 
