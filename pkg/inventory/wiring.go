@@ -229,7 +229,7 @@ func (i *Inventory) wiredVNIC(ctx context.Context, instance *oci.Instance, a att
 // ordered returns addresses in an order that does not depend on how they were read.
 func ordered(addresses []string) []string {
 	sorted := slices.Clone(addresses)
-	slices.SortFunc(sorted, func(a, b string) int { return compareAddresses(a, b) })
+	slices.SortFunc(sorted, compareAddresses)
 	return sorted
 }
 
