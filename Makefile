@@ -88,6 +88,11 @@ test-crash: build control-plane ## Kill the binaries after each single cloud cal
 	$(call say,crash matrix)
 	@OCI_CCM_BIN=$(CURDIR)/bin go run ./test/crash $(ARGS)
 
+.PHONY: bench
+bench: ## Measure the budgets: the simulator's speed, calls and times of the product. ARGS='-run S2,P5' picks rows.
+	$(call say,bench)
+	@go run ./test/bench $(ARGS)
+
 ##@ Check
 
 .PHONY: lint

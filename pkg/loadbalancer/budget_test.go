@@ -38,6 +38,7 @@ const (
 
 func within(r *rig, what string, took, budget time.Duration) {
 	r.Helper()
+	r.Logf("budget %s took %v", what, took.Round(100*time.Millisecond)) // read by test/bench
 	if took > budget {
 		r.Errorf("%s took %v, want at most %v", what, took, budget)
 	}
@@ -68,8 +69,10 @@ func TestRestartWithManyServices(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if n := len(r.region.Calls()); n > 204 {
-			r.Errorf("%d calls, want at most 204", n)
+		calls := len(r.region.Calls())
+		r.Logf("budget P4: %d calls", calls) // read by test/bench
+		if calls > 204 {
+			r.Errorf("%d calls, want at most 204", calls)
 		}
 		r.region.ResetCalls()
 		found, err := r.m.Audit(r.Context(), services, nodes)
@@ -103,13 +106,13 @@ func TestTimes(t *testing.T) {
 		svc := r.service("web", kind, 80, 81, 82)
 		began := time.Now()
 		r.mustSync(svc, nodes)
-		within(r, "a creation", time.Since(began), T+lag)
+		within(r, "P5: a creation: "+string(kind), time.Since(began), T+lag)
 		r.equal("creates", r.count(creation(kind)), 1)
 
 		r.edit(svc, func(s *v1.Service) { s.Spec.Ports = newService("x", kind, 80, 81, 82, 83).Spec.Ports })
 		began = time.Now()
 		r.mustSync(svc, nodes)
-		within(r, "a new port", time.Since(began), 2*T+lag)
+		within(r, "P6: a new port: "+string(kind), time.Since(began), 2*T+lag)
 		r.noEvents()
 	})
 }
@@ -131,7 +134,7 @@ func TestNodeAddedToManyBalancers(t *testing.T) {
 			group.Go(func() { r.mustUpdateBackends(svc, nodes) })
 		}
 		group.Wait()
-		within(r, "a node", time.Since(began), 3*(T+lagOfMany))
+		within(r, "P7: a node: "+string(kind), time.Since(began), 3*(T+lagOfMany))
 		if kind == oci.KindLB { // all changes are sent at once; the service works off those of one balancer in turn
 			for _, c := range r.region.Calls() {
 				if c.Write {

@@ -149,7 +149,8 @@ func checkBackendAddress(address string, port int) error {
 // checkBackendCount applies the limits of a set and of the whole balancer.
 func checkBackendCount(perSet map[string]int) error {
 	total := 0
-	for name, n := range perSet {
+	for _, name := range sortedKeys(perSet) {
+		n := perSet[name]
 		if n > maxBackendsPerSet {
 			return errLimit("Backend set '%s' has %d backends, the limit is %d.", name, n, maxBackendsPerSet)
 		}

@@ -77,10 +77,8 @@ func (e *encoder) append(buf []byte, v reflect.Value, drop func(string) bool) []
 }
 
 func (e *encoder) appendMap(buf []byte, v reflect.Value) []byte {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	buf = append(buf, '{')
-	for i, key := range keys {
+	for i, key := range sortedMapKeys(v) {
 		if i > 0 {
 			buf = append(buf, ',')
 		}
@@ -89,6 +87,12 @@ func (e *encoder) appendMap(buf []byte, v reflect.Value) []byte {
 		buf = e.append(buf, v.MapIndex(key), nil)
 	}
 	return append(buf, '}')
+}
+
+func sortedMapKeys(v reflect.Value) []reflect.Value {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return keys
 }
 
 func (e *encoder) appendStruct(buf []byte, v reflect.Value, drop func(string) bool) []byte {

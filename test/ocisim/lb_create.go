@@ -173,12 +173,14 @@ func (c *call) fillLoadBalancer(v *loadbalancer.LoadBalancer, d *loadbalancer.Cr
 			return err
 		}
 	}
-	for name, suite := range d.SslCipherSuites {
+	for _, name := range sortedKeys(d.SslCipherSuites) {
+		suite := d.SslCipherSuites[name]
 		if value(suite.Name) != name {
 			return errInvalid("The cipher suite '%s' is named '%s'.", name, value(suite.Name))
 		}
 	}
-	for name, host := range d.Hostnames {
+	for _, name := range sortedKeys(d.Hostnames) {
+		host := d.Hostnames[name]
 		if value(host.Name) != name {
 			return errInvalid("The hostname '%s' is named '%s'.", name, value(host.Name))
 		}

@@ -96,13 +96,13 @@ func (c *call) newNLB(d *networkloadbalancer.CreateNetworkLoadBalancerDetails) (
 	if err := checkFamilies(subnet, v.NlbIpVersion); err != nil {
 		return nil, err
 	}
-	for name, set := range d.BackendSets {
-		if err := c.putNLBBackendSet(v, name, recast[networkloadbalancer.BackendSet](set)); err != nil {
+	for _, name := range sortedKeys(d.BackendSets) {
+		if err := c.putNLBBackendSet(v, name, recast[networkloadbalancer.BackendSet](d.BackendSets[name])); err != nil {
 			return nil, err
 		}
 	}
-	for name, l := range d.Listeners {
-		if err := c.putNLBListener(v, name, recast[networkloadbalancer.Listener](l)); err != nil {
+	for _, name := range sortedKeys(d.Listeners) {
+		if err := c.putNLBListener(v, name, recast[networkloadbalancer.Listener](d.Listeners[name])); err != nil {
 			return nil, err
 		}
 	}

@@ -134,6 +134,9 @@ type draw struct {
 }
 
 func (m *machine) draw(t *rapid.T) draw {
+	if m.choices != nil {
+		return draw{Rand: m.choices, machine: m}
+	}
 	return draw{Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "choices"), 1)), machine: m}
 }
 

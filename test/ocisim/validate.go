@@ -67,8 +67,8 @@ func checkModel(v reflect.Value, path string) error {
 		}
 		return nil
 	case reflect.Map:
-		for it := v.MapRange(); it.Next(); {
-			if err := checkModel(it.Value(), path+"."+it.Key().String()); err != nil {
+		for _, key := range sortedMapKeys(v) {
+			if err := checkModel(v.MapIndex(key), path+"."+key.String()); err != nil {
 				return err
 			}
 		}

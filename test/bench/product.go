@@ -1,0 +1,70 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// productRows are the budgets of the product. What a component test measures and asserts is not measured again here: the
+// row runs the test and shows the figures that it logs as "budget <row>: <figure>".
+func productRows() []row {
+	const noDriver = "the CSI driver is not there yet"
+	lb := func(name, what, budget, test string) row {
+		return row{name: name, what: what, budget: budget, measure: tested(name, "./pkg/loadbalancer", test)}
+	}
+	return []row{
+		{name: "P1", what: "status pass over 1,000 and 5,000 nodes", budget: "10 and 50 list calls", later: "no test with that many nodes yet"},
+		{name: "P2", what: "500 nodes join at once", budget: "p99 < 15 s", later: "needs a cluster with 500 nodes"},
+		{name: "P3", what: "50 nodes NotReady for 10 minutes", budget: "1 list per 10 s", later: "no test counts it yet"},
+		lb("P4", "restart with 200 unchanged Services", "204 calls", "TestRestartWithManyServices"),
+		lb("P5", "create a balancer with 3 ports (T = 30 s)", "T + 1 s", "TestTimes"),
+		lb("P6", "add a port to a live balancer (T = 30 s)", "2 T + 1 s", "TestTimes"),
+		lb("P7", "a node joins 20 balancers with 3 ports (T = 10 s)", "3 T + 15 s, side by side", "TestNodeAddedToManyBalancers"),
+		{name: "P8", what: "attach a volume: answer after the cloud is ready", budget: "p50 0.5 s, p99 1.5 s", later: noDriver},
+		{name: "P9", what: "32 volumes to one node at once", budget: "0 conflicts, 32 calls", later: noDriver},
+		{name: "P10", what: "500 volume claims on 20 nodes", budget: "80 % of R, 6 calls per volume", later: noDriver},
+		{name: "P11", what: "R halves for 60 s in the middle of P10", budget: "no failed operation", later: noDriver},
+		{name: "P12", what: "the same call 10 times while the first runs", budget: "0 extra writes", later: noDriver},
+		{name: "P13", what: "memory and CPU with 5,000 nodes and 500 Services", budget: "300 MiB", later: "needs a cluster with 5,000 nodes"},
+		{name: "P14", what: "start to first useful work", budget: "2 s", later: "no test measures it yet"},
+	}
+}
+
+// tested runs a component test. Its figures are the row's; the test itself knows whether they are within the budget.
+func tested(name, pkg, test string) func(context.Context) (string, bool, error) {
+	return func(ctx context.Context) (string, bool, error) {
+		out, err := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", "^"+test+"$", pkg).CombinedOutput()
+		var failed *exec.ExitError
+		if err != nil && !errors.As(err, &failed) {
+			return "", false, fmt.Errorf("go test: %w", err)
+		}
+		figures := figures(out, name)
+		switch {
+		case len(figures) > 0:
+			return strings.Join(figures, ", "), err == nil, nil
+		case err != nil:
+			return "", false, fmt.Errorf("%s failed before it measured anything:\n%s", test, bytes.TrimSpace(out))
+		default:
+			return "", false, fmt.Errorf("%s logs no figure for %s", test, name)
+		}
+	}
+}
+
+// figures are what a test logged for a row, each once.
+func figures(out []byte, name string) []string {
+	var list []string
+	for line := range strings.Lines(string(out)) {
+		_, figure, found := strings.Cut(strings.TrimSpace(line), "budget "+name+": ")
+		if found && (len(list) == 0 || list[len(list)-1] != figure) {
+			list = append(list, figure)
+		}
+	}
+	return list
+}
