@@ -166,6 +166,7 @@ func TestConcurrentCalls(t *testing.T) {
 			})
 		}
 		group.Wait()
+		r.Logf("budget P12: %s: %d extra writes", kind, len(written(r.region.Calls()))-1) // read by test/bench
 		r.equal("writes", written(r.region.Calls()), []string{creation(kind)})
 		r.noEvents()
 	})

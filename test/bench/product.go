@@ -31,7 +31,7 @@ func productRows() []row {
 		{name: "P9", what: "32 volumes to one node at once", budget: "0 conflicts, 32 calls", later: noDriver},
 		{name: "P10", what: "500 volume claims on 20 nodes", budget: "80 % of R, 6 calls per volume", later: noDriver},
 		{name: "P11", what: "R halves for 60 s in the middle of P10", budget: "no failed operation", later: noDriver},
-		{name: "P12", what: "the same call 10 times while the first runs", budget: "0 extra writes", later: noDriver},
+		lb("P12", "the same Service 10 times at once, and the same RPC of the CSI driver later", "0 extra writes", "TestConcurrentCalls"),
 		{name: "P13", what: "memory and CPU with 5,000 nodes and 500 Services", budget: "300 MiB", later: "needs a cluster with 5,000 nodes"},
 		{name: "P14", what: "start to first useful work", budget: "2 s", later: "no test measures it yet"},
 	}
