@@ -220,6 +220,9 @@ func updateSubnet(c *call) (*answer, error) {
 		return nil, errInvalid("A change of the CIDR blocks of a subnet is not supported.")
 	}
 	vcn := vcns.find(c.cloud, value(now.VcnId))
+	if vcn == nil { // somebody took it away past the API
+		vcn = &core.Vcn{Id: now.VcnId}
+	}
 	table, err := c.routeTable(d.RouteTableId, vcn, now.RouteTableId)
 	if err != nil {
 		return nil, err
