@@ -5,7 +5,6 @@ package cloudprovider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,25 +13,16 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
-const (
-	nodeInfoWorkers = 4
-
-	// patchDeadline bounds one write to the API server.
-	patchDeadline = 30 * time.Second
-)
+const nodeInfoWorkers = 4
 
 // nodeInfo keeps the labels and annotations of nodes that the framework sets once or not at all. It looks at a node when
 // it appears, when something that matters here changes, and with each resync of the informer; it writes only what is
@@ -47,17 +37,7 @@ type nodeInfo struct {
 func newNodeInfo(p *Provider, client kubernetes.Interface, informer coreinformers.NodeInformer) (*nodeInfo, error) {
 	c := &nodeInfo{provider: p, client: client, nodes: informer.Lister()}
 	c.queue = newNodeQueue("oci-node-info", informer.Informer().HasSynced, c.sync)
-	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.queue.add(obj) },
-		UpdateFunc: func(old, current any) {
-			before, ok1 := old.(*v1.Node)
-			after, ok2 := current.(*v1.Node)
-			if ok1 && ok2 && infoMayDiffer(before, after) {
-				c.queue.add(current)
-			}
-		},
-	})
-	return c, err
+	return c, c.queue.watch(informer.Informer(), infoMayDiffer)
 }
 
 // infoMayDiffer says whether an update of a node concerns this controller. Heartbeats do not.
@@ -160,27 +140,15 @@ func missing(have, wanted map[string]string) map[string]string {
 }
 
 func (c *nodeInfo) patch(ctx context.Context, node *v1.Node, labels, annotations map[string]string) error {
-	// With the UID in it, the patch is refused if the name belongs to another Node by now. A null in a merge patch deletes,
-	// so what is empty must not be in it.
-	metadata := map[string]any{"uid": node.UID}
+	metadata := map[string]any{}
 	if len(labels) > 0 {
 		metadata["labels"] = labels
 	}
 	if len(annotations) > 0 {
 		metadata["annotations"] = annotations
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
+	if err := patchNode(ctx, c.client, node, metadata, nil); err != nil {
 		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patchDeadline)
-	defer cancel()
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("patch node %s: %w", node.Name, err)
 	}
 	klog.FromContext(ctx).Info("Updated the node's labels and annotations", "node", klog.KObj(node), "labels", labels, "annotations", annotations)
 	return nil

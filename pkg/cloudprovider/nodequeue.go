@@ -5,12 +5,18 @@ package cloudprovider
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -21,6 +27,9 @@ import (
 const (
 	nodeMinRetry = time.Second
 	nodeMaxRetry = 5 * time.Minute
+
+	// patchDeadline bounds one write to the API server.
+	patchDeadline = 30 * time.Second
 )
 
 // nodeQueue works on the names of nodes. A failed one is tried again with growing delay.
@@ -42,10 +51,23 @@ func newNodeQueue(name string, synced cache.InformerSynced, sync func(context.Co
 	}
 }
 
-func (q *nodeQueue) add(obj any) {
-	if node, ok := obj.(*v1.Node); ok {
-		q.queue.Add(node.Name)
-	}
+// watch queues nodes that appear, and those for which an update makes a difference.
+func (q *nodeQueue) watch(informer cache.SharedIndexInformer, differs func(before, after *v1.Node) bool) error {
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if node, ok := obj.(*v1.Node); ok {
+				q.queue.Add(node.Name)
+			}
+		},
+		UpdateFunc: func(old, current any) {
+			before, ok1 := old.(*v1.Node)
+			after, ok2 := current.(*v1.Node)
+			if ok1 && ok2 && differs(before, after) {
+				q.queue.Add(after.Name)
+			}
+		},
+	})
+	return err
 }
 
 // run works until ctx ends.
@@ -88,4 +110,25 @@ func (q *nodeQueue) next(ctx context.Context) bool {
 		q.queue.AddAfter(name, again)
 	}
 	return true
+}
+
+// patchNode changes a Node, unless its name belongs to another one by now. A null in a merge patch deletes, so what is
+// empty must not be in it.
+func patchNode(ctx context.Context, client kubernetes.Interface, node *v1.Node, metadata map[string]any, spec map[string]any) error {
+	metadata["uid"] = node.UID // with another UID, the patch is refused
+	body := map[string]any{"metadata": metadata}
+	if len(spec) > 0 {
+		body["spec"] = spec
+	}
+	patch, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patchDeadline)
+	defer cancel()
+	_, err = client.CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("patch node %s: %w", node.Name, err)
+	}
+	return nil
 }

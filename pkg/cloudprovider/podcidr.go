@@ -5,7 +5,6 @@ package cloudprovider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,13 +12,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
@@ -57,18 +53,12 @@ type podCIDRController struct {
 func newPodCIDRController(p *Provider, client kubernetes.Interface, informer coreinformers.NodeInformer) (*podCIDRController, error) {
 	c := &podCIDRController{provider: p, client: client, nodes: informer.Lister()}
 	c.queue = newNodeQueue("oci-pod-cidr", informer.Informer().HasSynced, c.sync)
-	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.queue.add(obj) },
-		UpdateFunc: func(old, current any) {
-			before, ok1 := old.(*v1.Node)
-			after, ok2 := current.(*v1.Node)
-			if ok1 && ok2 && (before.ResourceVersion == after.ResourceVersion || before.UID != after.UID ||
-				before.Spec.ProviderID != after.Spec.ProviderID || len(before.Spec.PodCIDRs) != len(after.Spec.PodCIDRs)) {
-				c.queue.add(current)
-			}
-		},
+	return c, c.queue.watch(informer.Informer(), func(before, after *v1.Node) bool {
+		return before.ResourceVersion == after.ResourceVersion || // a resync
+			before.UID != after.UID ||
+			before.Spec.ProviderID != after.Spec.ProviderID ||
+			len(before.Spec.PodCIDRs) != len(after.Spec.PodCIDRs)
 	})
-	return c, err
 }
 
 func (c *podCIDRController) sync(ctx context.Context, name string) (again time.Duration, err error) {
@@ -171,21 +161,9 @@ func (c *podCIDRController) patch(ctx context.Context, node *v1.Node, prefixes [
 	for _, p := range prefixes {
 		cidrs = append(cidrs, p.String())
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": node.UID}, // refused if the name belongs to another Node by now
-		"spec":     map[string]any{"podCIDR": cidrs[0], "podCIDRs": cidrs},
-	})
+	err := patchNode(ctx, c.client, node, map[string]any{}, map[string]any{"podCIDR": cidrs[0], "podCIDRs": cidrs})
 	if err != nil {
 		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, patchDeadline)
-	defer cancel()
-	_, err = c.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("patch node %s: %w", node.Name, err)
 	}
 	klog.FromContext(ctx).Info("Set the node's pod CIDRs", "node", klog.KObj(node), "podCIDRs", cidrs)
 	return nil

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
@@ -70,17 +69,9 @@ func newTagging(p *Provider, informer coreinformers.NodeInformer) (*tagging, err
 		limiter: rate.NewLimiter(taggingRate, taggingRate),
 	}
 	c.queue = newNodeQueue("oci-instance-tagging", informer.Informer().HasSynced, c.sync)
-	_, err := informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) { c.queue.add(obj) },
-		UpdateFunc: func(old, current any) {
-			before, ok1 := old.(*v1.Node)
-			after, ok2 := current.(*v1.Node)
-			if ok1 && ok2 && (c.concerns(before) != c.concerns(after) || before.Spec.ProviderID != after.Spec.ProviderID) {
-				c.queue.add(current)
-			}
-		},
+	return c, c.queue.watch(informer.Informer(), func(before, after *v1.Node) bool {
+		return c.concerns(before) != c.concerns(after) || before.Spec.ProviderID != after.Spec.ProviderID
 	})
-	return c, err
 }
 
 func (c *tagging) concerns(node *v1.Node) bool {

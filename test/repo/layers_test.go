@@ -17,6 +17,7 @@ const module = "github.com/oracle/oci-cloud-controller-manager"
 
 // layers gives each package tree its height. A package may import packages of lower layers and of its own tree.
 var layers = map[string]int{
+	"internal":          0,
 	"pkg/version":       0,
 	"pkg/config":        1,
 	"pkg/oci":           2,

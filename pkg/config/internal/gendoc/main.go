@@ -5,31 +5,8 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
-	"os"
-	"path/filepath"
-
+	"github.com/oracle/oci-cloud-controller-manager/internal/gendoc"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 )
 
-func main() {
-	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "gendoc:", err)
-		os.Exit(1)
-	}
-}
-
-func run(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("want the output file as the only argument, got %d arguments", len(args))
-	}
-	var out bytes.Buffer
-	if err := config.WriteReference(&out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(args[0]), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(args[0], out.Bytes(), 0o644)
-}
+func main() { gendoc.Main(config.WriteReference) }
