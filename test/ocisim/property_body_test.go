@@ -12,6 +12,7 @@ import (
 
 	"github.com/oracle/oci-go-sdk/v65/certificates"
 	"github.com/oracle/oci-go-sdk/v65/certificatesmanagement"
+	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	"github.com/oracle/oci-go-sdk/v65/filestorage"
 	"github.com/oracle/oci-go-sdk/v65/identity"
@@ -50,7 +51,9 @@ var variants = map[reflect.Type][]any{
 	reflect.TypeFor[core.VolumeSourceDetails](): {
 		core.VolumeSourceFromVolumeDetails{}, core.VolumeSourceFromVolumeBackupDetails{},
 	},
-	reflect.TypeFor[core.BootVolumeSourceDetails](): {core.BootVolumeSourceFromBootVolumeDetails{}},
+	reflect.TypeFor[core.VolumeGroupSourceDetails](): {core.VolumeGroupSourceFromVolumesDetails{}},
+	reflect.TypeFor[core.InstanceSourceDetails]():    {core.InstanceSourceViaImageDetails{}},
+	reflect.TypeFor[core.BootVolumeSourceDetails]():  {core.BootVolumeSourceFromBootVolumeDetails{}},
 	reflect.TypeFor[core.AttachVolumeDetails](): {
 		core.AttachIScsiVolumeDetails{}, core.AttachParavirtualizedVolumeDetails{}, core.AttachServiceDeterminedVolumeDetails{},
 	},
@@ -77,6 +80,7 @@ var words = map[string][]string{
 	"subnetIpv6Cidr":             {"2001:db8:0:1::/64"},
 	"path":                       {"/", "/a", "/a/b", "/b"},
 	"device":                     {"/dev/oracleoci/oraclevdb", "/dev/oracleoci/oraclevdc", "/dev/sdb"},
+	"shape":                      {"VM.Standard.E5.Flex"},
 	"passphrase":                 {""},
 	"header":                     {"x-test"},
 	"value":                      {"1"},
@@ -85,6 +89,7 @@ var words = map[string][]string{
 
 // numbers are values of numeric fields.
 var numbers = map[string][]int{
+	"capacityInGBs":          {31200, 41600},
 	"sizeInGBs":              {50, 60, 100, 20},
 	"vpusPerGB":              {0, 10, 20, 30},
 	"maxVpusPerGB":           {10, 120},
@@ -116,11 +121,12 @@ var likeOCIDs = map[string]string{
 var neverSet = map[string]bool{
 	"vlanId": true, "vlanIds": true, "publicIpPoolId": true, "sslConfiguration": true, "securityAttributes": true,
 	"certificates": true, "definedTags": true, "privateKey": true, "publicCertificate": true, "caCertificate": true,
-	"icmpOptions": true, "udpOptions": true, "ipMode": true, "cidrPrefixLength": true, "ipv4SubnetCidrAtCreation": true, "routeTableId": true,
+	"icmpOptions": true, "tcpOptions": true, "preemptibleInstanceConfig": true, "capacityReservationId": true,
+	"dedicatedVmHostId": true, "computeClusterId": true, "launchVolumeAttachments": true, "udpOptions": true, "ipMode": true, "cidrPrefixLength": true, "ipv4SubnetCidrAtCreation": true, "routeTableId": true,
 }
 
 // usuallySet are optional fields without which most requests are refused.
-var usuallySet = map[string]bool{"shapeDetails": true, "vnicId": true, "securityRules": true, "source": true, "destination": true}
+var usuallySet = map[string]bool{"shapeDetails": true, "vnicId": true, "securityRules": true, "sourceDetails": true}
 
 // partNames are the names of listeners, backend sets and the like: few, so that they meet.
 var partNames = []string{"a", "b", "c"}
@@ -211,11 +217,18 @@ func (d draw) fill(v reflect.Value, name string, depth int) {
 		v.Set(reflect.New(v.Type().Elem()))
 		d.fill(v.Elem(), name, depth)
 	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[common.SDKTime]() {
+			v.Set(reflect.ValueOf(*d.machine.region.cloud.sdkTime()))
+			return
+		}
 		d.fillStruct(v, depth)
 	case reflect.Interface:
 		d.fillVariant(v, depth)
 	case reflect.Slice:
-		n := d.IntN(3)
+		n := 1 + d.IntN(2)
+		if d.chance(15) {
+			n = 0
+		}
 		v.Set(reflect.MakeSlice(v.Type(), n, n))
 		for i := range n {
 			d.fill(v.Index(i), name, depth+1)
@@ -314,6 +327,9 @@ func (d draw) number(full, name string) int {
 
 // word is a value for a string field or a parameter.
 func (d draw) word(full, name string) string {
+	if full == "GetPublicIpByIpAddressDetails.ipAddress" {
+		return d.publicAddress()
+	}
 	for _, key := range [...]string{full, d.service + "." + name, name} {
 		if like, ok := likeOCIDs[key]; ok {
 			return d.ocid(like)
@@ -325,8 +341,6 @@ func (d draw) word(full, name string) string {
 	switch lower := strings.ToLower(name); {
 	case name == "securityRuleIds", full == "UpdateSecurityRuleDetails.id":
 		return d.ruleID()
-	case full == "GetPublicIpByIpAddressDetails.ipAddress":
-		return d.publicAddress()
 	case lower == "compartmentid":
 		return one(d, d.machine.compartments)
 	case lower == "availabilitydomain":
@@ -369,31 +383,34 @@ func (d draw) publicAddress() string {
 	return one(d, addresses)
 }
 
-// idsLike are the identifiers whose type is the longest end of the word.
+// idsLike are the identifiers of the type that a word names: that type, else the longest that the word ends with
+// ("sourceVolume"), else all that end with the word ("workRequest").
 func (m *machine) idsLike(word string) []string {
-	types := map[string][]*resource{}
+	types := map[string][]string{}
 	for key, list := range m.region.cloud.store.lists {
-		if key.key == "" && len(list.items) > 0 && key.kind != groupRules.kindInfo {
-			if parts := strings.Split(list.items[0].id, "."); len(parts) > 1 {
-				types[parts[1]+" "+key.kind.label] = list.items
+		if key.key != "" || key.kind == groupRules.kindInfo {
+			continue
+		}
+		for _, res := range list.items {
+			if parts := strings.Split(res.id, "."); len(parts) > 1 {
+				types[parts[1]] = append(types[parts[1]], res.id)
 			}
 		}
 	}
 	best := ""
-	var ids []string
+	var others []string
 	for _, name := range sortedKeys(types) {
-		ocidType, _, _ := strings.Cut(name, " ")
-		if !strings.HasSuffix(word, ocidType) && !strings.HasSuffix(ocidType, word) || len(ocidType) < len(best) {
-			continue
+		if strings.HasSuffix(word, name) && len(name) > len(best) {
+			best = name
 		}
-		if len(ocidType) > len(best) {
-			best, ids = ocidType, nil
-		}
-		for _, res := range types[name] {
-			ids = append(ids, res.id)
+		if strings.HasSuffix(name, word) {
+			others = append(others, types[name]...)
 		}
 	}
-	return ids
+	if best != "" {
+		return types[best]
+	}
+	return others
 }
 
 // TestPropertiesKnowEveryOperation: the SDK has every operation of the table, so that the property tests can fill its

@@ -23,6 +23,7 @@ import (
 type machine struct {
 	region       *Region
 	compartments []string
+	focus        string // service that most calls go to; "" for none
 	known        map[string]lifecycle
 	coverage     *coverage
 
@@ -74,7 +75,7 @@ func newMachine(t *rapid.T, cover *coverage) *machine {
 	behaviour.DeletedBalancerVisible = rapid.SampledFrom([]time.Duration{0, time.Hour}).Draw(t, "deleted balancers stay")
 	behaviour.RulesChangeGroupETag = rapid.Bool().Draw(t, "rules change the group's etag")
 	behaviour.ListsLagByThemselves = rapid.Bool().Draw(t, "lists lag by themselves")
-	return newMachineWith(t, cover, Options{
+	m := newMachineWith(t, cover, Options{
 		Seed:          rapid.Uint64Range(0, 1000).Draw(t, "seed"),
 		PageSize:      rapid.IntRange(1, 5).Draw(t, "page size"),
 		ShortPages:    rapid.SampledFrom([]float64{0, 0.4}).Draw(t, "short pages"),
@@ -83,9 +84,12 @@ func newMachine(t *rapid.T, cover *coverage) *machine {
 		Write:         Rate{PerSecond: rapid.SampledFrom([]float64{0, 5}).Draw(t, "writes per second"), Burst: 5},
 		Behaviour:     behaviour,
 	})
+	m.focus = rapid.SampledFrom(sortedKeys(sdkClients)).Draw(t, "focus")
+	return m
 }
 
 func newMachineWith(t *rapid.T, cover *coverage, options Options) *machine {
+	options.AvailabilityDomains = defaultDomains("us-ashburn-1")[:1] // so that most things fit together
 	m := &machine{
 		region: New(options), known: lifecycles(), coverage: cover,
 		moved: map[string]bool{}, born: map[string]time.Time{}, shown: map[string]shot{}, removed: map[string]bool{}, requestIDs: map[string]bool{}, tokens: map[tokenKey]*tokenUse{},
@@ -115,6 +119,11 @@ func (m *machine) populate() {
 		r.AddPublicIP(PublicIP{Name: name})
 	}
 	r.AddInstance(Instance{Name: "a", Count: 2, VNIC: VNIC{Subnet: "nodes", IPv6: []string{Auto}}})
+	r.AddVolume(Volume{Name: "a", Count: 2})
+	r.AddVolumeBackup(VolumeBackup{Name: "a", Volume: "a"})
+	r.AddFileSystem(FileSystem{Name: "a"})
+	r.AddMountTarget(MountTarget{Name: "a", Subnet: "nodes"})
+	r.AddExport(Export{Path: "/a"})
 	r.AddInstance(Instance{Name: "b", VNIC: VNIC{Subnet: "balancers", PublicIP: Auto, SecurityGroups: []string{"a"}}})
 }
 

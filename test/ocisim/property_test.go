@@ -55,13 +55,19 @@ func TestProperties(t *testing.T) {
 
 // pick chooses an operation and makes a request of it.
 func (m *machine) pick(t *rapid.T, match func(*Operation) bool) *outgoing {
-	var choices []*Operation
+	var choices, favourites []*Operation
 	for _, o := range m.region.routes.all {
 		if match(o) {
 			choices = append(choices, o)
+			if o.Service == m.focus {
+				favourites = append(favourites, o)
+			}
 		}
 	}
 	d := m.draw(t)
+	if len(favourites) > 0 && d.chance(75) {
+		choices = favourites
+	}
 	return m.request(t, d, one(d, choices))
 }
 
