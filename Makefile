@@ -54,12 +54,21 @@ image: ## Build the container image (needs a Docker engine or buildah's docker f
 ##@ Test
 
 .PHONY: test
-test: lint test-unit test-typescript test-web test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
+test: lint test-unit test-long test-typescript test-web test-system ## Everything that must pass before a change lands: lint, unit, component and system tests.
 
 .PHONY: test-unit
 test-unit: control-plane ## Unit and component tests, with the race detector.
 	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
-	@CGO_ENABLED=1 go test -race -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo -e /test/ocisim/webtest) $(ARGS)
+	@CGO_ENABLED=1 go test -race -short -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo -e /test/ocisim/webtest) $(ARGS)
+
+# Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
+# (test/repo looks), and the other way round.
+LONG := TestOneHour|TestKilledAnywhere|TestRandomChanges|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestMemoryPerNode
+
+.PHONY: test-long
+test-long: ## Component tests of hours and crowds, without the race detector.
+	$(call say,hours and crowds on virtual time)
+	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./test/ocisim/scenario $(ARGS)
 
 .PHONY: test-web
 test-web: ## The simulator's web page in headless Chromium, which is installed if that is possible (root and apt). Screenshots are in bin/test-web.

@@ -42,6 +42,9 @@ func (b *bed) lists(instances, attachments, addresses int) map[string]int {
 // A pass over a hundred nodes reads lists, and writes nothing if nothing has changed, although each node has two internal
 // addresses, which the framework takes for a change.
 func TestPassReadsListsAndWritesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	inBubble(t, ocisim.Options{PageSize: 1000}, func(t *testing.T, b *bed) {
 		ids := b.addInstances(100, ocisim.VNIC{IPv6: []string{ocisim.Auto}})
 		b.startNodes()
@@ -77,6 +80,9 @@ func TestPassReadsListsAndWritesNothing(t *testing.T) {
 
 // P2 of the budgets: 500 nodes join at once, with 100 ms for a call and 20 calls a second.
 func TestManyNodesJoinAtOnce(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	options := ocisim.Options{
 		PageSize: 1000, Latency: map[string]ocisim.Range{"*": {Min: 100 * time.Millisecond}},
 		Read: ocisim.Rate{PerSecond: 20, Burst: 20},
@@ -106,6 +112,9 @@ func TestManyNodesJoinAtOnce(t *testing.T) {
 
 // P3 of the budgets: nodes that are not ready are asked about every 5 s.
 func TestManyNodesNotReady(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	inBubble(t, ocisim.Options{PageSize: 1000}, func(t *testing.T, b *bed) {
 		ids := b.addInstances(60, ocisim.VNIC{})
 		b.startNodes()

@@ -29,6 +29,9 @@ type hour struct {
 // TestHourOfWeather lets nodes join, fail and be terminated for an hour, once in peace and once with throttling, errors,
 // lost answers, missing policies and instances that lists do not show yet.
 func TestHourOfWeather(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	calm := runHour(t, ocisim.Options{PageSize: 20, Seed: 1}, false)
 	stormy := runHour(t, ocisim.Options{PageSize: 20, Seed: 1, EventualReads: 2}, true)
 	t.Logf("%d calls in peace, %d in bad weather", calm, stormy)

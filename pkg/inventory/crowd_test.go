@@ -175,6 +175,9 @@ func TestPrimaryOfSeveralIsAskedOnce(t *testing.T) {
 // A failed list costs no node its addresses: the answer is an error, whichever page of whichever list fails, and a
 // thousand nodes do not repeat it.
 func TestFailedPageIsAnErrorForAll(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	for _, operation := range []string{"ListInstances", "ListVnicAttachments", "ListPrivateIps", "ListIpv6s", "ListPublicIps"} {
 		for page := 1; page <= 3; page++ {
 			t.Run(fmt.Sprint(operation, page), func(t *testing.T) {
@@ -327,6 +330,9 @@ func assign(t *testing.T, s *site, publicIP, vnic string) {
 
 // The heap per node at 5,000 nodes, with all lists read: 2 KiB are allowed.
 func TestMemoryPerNode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	const nodes, limit = 5000, 2048
 	s := newSite(ocisim.Options{PageSize: 1000})
 	s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "closed", CIDR: "10.0.32.0/19", Private: true})

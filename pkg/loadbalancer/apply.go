@@ -52,9 +52,9 @@ func (op *operation) converge(ctx context.Context, live *oci.Balancer, model *Mo
 		}
 		if quiet {
 			op.log.Info("Changing balancer", "balancer", live.ID, "plan", describe(plan))
-			replan, err := op.apply(ctx, live, model, last, plan)
+			replan, sent, err := op.apply(ctx, live, model, last, plan)
 			var pending *Pending
-			if errors.As(err, &pending) {
+			if sent && errors.As(err, &pending) {
 				op.mem.sent = wish // whether the service keeps it, the next call sees
 			}
 			if err != nil {
@@ -118,10 +118,11 @@ type applier struct {
 	reread  bool
 
 	// mu guards the outcome, and the open work in the memory of the Service.
-	mu     sync.Mutex
-	errs   []stepError
-	replan bool
-	held   bool
+	mu       sync.Mutex
+	accepted int // steps
+	errs     []stepError
+	replan   bool
+	held     bool
 }
 
 type stepError struct {
@@ -130,8 +131,9 @@ type stepError struct {
 }
 
 // apply carries out a plan. A step that fails takes with it those that wait for it, and no others. replan means that the
-// plan could not be carried out to its end because the balancer has changed.
-func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model, last Applied, plan Plan) (replan bool, err error) {
+// plan could not be carried out to its end because the balancer has changed; sent, that the service has accepted every
+// step.
+func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model, last Applied, plan Plan) (replan, sent bool, err error) {
 	a := &applier{op: op, cloud: op.m.clouds[live.Kind], want: model, last: last, turn: make(chan struct{}, 1), current: live}
 	a.turn <- struct{}{}
 	var group errgroup.Group
@@ -159,8 +161,9 @@ func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return false, err
+		return false, false, err
 	}
+	sent = a.accepted == len(plan)
 	var refusal error
 	for _, e := range a.errs {
 		if told := op.refuse(string(e.step.Action)+before(" ", e.step.Name), live.Kind, e.err); refusal == nil {
@@ -169,16 +172,21 @@ func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model
 	}
 	switch {
 	case refusal != nil:
-		return false, refusal
+		return false, sent, refusal
 	case a.held:
-		return false, op.pending()
+		return false, sent, op.pending()
 	}
-	return a.replan, nil
+	return a.replan, sent, nil
 }
 
 // run carries out one step and says whether it was.
 func (a *applier) run(ctx context.Context, step Step) bool {
 	work, err := a.submit(ctx, step)
+	if err == nil {
+		a.mu.Lock()
+		a.accepted++
+		a.mu.Unlock()
+	}
 	if err == nil && work != "" {
 		err = a.finish(ctx, step, work)
 	}

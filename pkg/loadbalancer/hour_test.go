@@ -52,6 +52,9 @@ type process struct {
 // TestOneHour: many Services are created, changed and deleted under faults, while nodes are lost, somebody else meddles and
 // the program is restarted. In the end every balancer is as asked for, nothing is left over, and a new process writes nothing.
 func TestOneHour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	signingKey()
 	realBegan := time.Now()
 	simulate(t, ocisim.Options{

@@ -72,6 +72,9 @@ func scenarios() []scenario {
 
 // C026, acceptance 4: a process that dies with any of its calls leaves nothing that the next one does not put right.
 func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	points := 0
 	short := ocisim.Range{Min: time.Second, Max: time.Second} // fewer looks at work requests, the other calls are the same
 	durations := map[string]ocisim.Range{}

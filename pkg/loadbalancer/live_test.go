@@ -309,6 +309,9 @@ func TestDualStack(t *testing.T) {
 // Random Services become other ones, with foreign settings in between: what is reached is what a creation would have
 // made, and a second sync writes nothing.
 func TestRandomChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			onBothKinds(t, ocisim.Options{Seed: seed, EventualReads: int(seed % 3), Durations: fixed(time.Second)}, func(r *rig, kind oci.BalancerKind) {

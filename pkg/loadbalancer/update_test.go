@@ -4,6 +4,7 @@
 package loadbalancer_test
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -81,6 +82,30 @@ func TestBusyNLB(t *testing.T) {
 			r.Fatal(err)
 		}
 		if _, err := client.UpdateTags(r.Context(), b.ID, oci.Tags{Freeform: map[string]string{"by": "hand"}}, b.ETag); err != nil {
+			r.Fatal(err)
+		}
+		r.edit(svc, func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31234 })
+		r.mustSync(svc, nodes)
+		r.noEvents()
+	})
+}
+
+// A change that had to wait for somebody else's until the caller was released was never sent: that it is still to be made is
+// no sign that the service does not keep it.
+func TestHeldBeforeSent(t *testing.T) {
+	options := ocisim.Options{Durations: map[string]ocisim.Range{"networkloadbalancer.update": {Min: 50 * time.Second}}}
+	simulate(t, options, func(r *rig) {
+		nodes := r.nodes(2)
+		svc := r.service("web", oci.KindNLB, 80)
+		r.mustSync(svc, nodes)
+		client := r.connect(r.region.Transport()).NetworkLoadBalancers()
+		b, err := client.Get(r.Context(), r.only().ID)
+		if err != nil {
+			r.Fatal(err)
+		}
+		tags := oci.Tags{Freeform: map[string]string{"by": "hand"}, Defined: b.Defined}
+		maps.Copy(tags.Freeform, b.Freeform) // our marks stay, so that the plan stays the same
+		if _, err := client.UpdateTags(r.Context(), b.ID, tags, b.ETag); err != nil {
 			r.Fatal(err)
 		}
 		r.edit(svc, func(s *v1.Service) { s.Spec.Ports[0].NodePort = 31234 })

@@ -139,7 +139,7 @@ func TestReadsOfARegion(t *testing.T) {
 		want := &oci.Instance{
 			ID: id, CompartmentID: p.compartment, Region: "iad", FaultDomain: "FAULT-DOMAIN-2", Shape: "VM.Standard.A1.Flex",
 			DisplayName: "node", State: "RUNNING", Metadata: map[string]string{"k": "v"},
-			AvailabilityDomain: instance.AvailabilityDomain, TimeCreated: instance.TimeCreated,
+			AvailabilityDomain: instance.AvailabilityDomain, TimeCreated: instance.TimeCreated, ETag: region.ETag(id),
 			Tags: oci.Tags{Freeform: map[string]string{"a": "b"}, Defined: instance.Defined},
 		}
 		if diff := cmp.Diff(want, instance); diff != "" {

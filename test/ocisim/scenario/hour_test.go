@@ -33,6 +33,9 @@ const (
 // TestOneHour runs an hour with everything that can go wrong. In the end every object must be as wanted, nothing may be
 // left over, and who looks once more must find nothing to do.
 func TestOneHour(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	sdkKey() // outside of the bubble, because it takes a while
 	began := time.Now()
 	calls := 0
