@@ -92,6 +92,12 @@ test-system: build control-plane ## System tests: real etcd and kube-apiserver, 
 control-plane:
 	@go run ./test/cluster/cmd/devcluster -build >/dev/null
 
+.PHONY: test-vm
+test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mode Linux (Debian packages, built once in a minute).
+	$(call say,tests in a Linux guest)
+	@test/vm/build.sh >/dev/null
+	@go test -count=1 -v -run 'TestLIO' -exec $(CURDIR)/test/vm/exec.sh ./test/ocisim/bodies $(ARGS)
+
 .PHONY: test-crash
 test-crash: build control-plane ## Kill the binaries after each single cloud call of each scenario, restart, and look for leaks and duplicates.
 	$(call say,crash matrix)

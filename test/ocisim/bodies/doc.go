@@ -20,8 +20,8 @@
 //
 // # iSCSI targets
 //
-// ISCSI runs a command that exposes the file as a target, for example by LIO in a virtual machine. The command is called
-// with one more argument, the action:
+// ISCSI runs a command that exposes the file as a target. lio.sh is one, for the target of Linux (LIO); make test-vm runs
+// it in a guest. The command is called with one more argument, the action:
 //
 //	attach   make the target, or a disk for attachments that are not of type iscsi
 //	detach   remove it; it may be gone already

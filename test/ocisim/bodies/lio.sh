@@ -1,0 +1,91 @@
+#!/bin/sh
+# Copyright The OCI Cloud Controller Manager Authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# The command for ocisim's iSCSI body on Linux: lio.sh attach|detach|resize. It drives the kernel's target (LIO) through
+# configfs, and needs root, modprobe, ip and, where the initiator runs on the same machine, iscsiadm. Attachments of type
+# iscsi become targets; the others become SCSI disks of this machine. What it finds in its environment is documented in
+# package bodies.
+set -eu
+config=/sys/kernel/config
+target=$config/target
+modprobe -a configfs target_core_mod target_core_file
+mountpoint -q $config || mount -t configfs configfs $config
+store=$target/core/fileio_0/$OCISIM_SERIAL
+
+# One backing store for all attachments of a volume.
+back() {
+	[ ! -d "$store" ] || return 0
+	mkdir -p "$store"
+	echo "fd_dev_name=$OCISIM_FILE,fd_dev_size=$OCISIM_BYTES" >"$store/control"
+	echo 1 >"$store/enable"
+	echo "$OCISIM_SERIAL" >"$store/wwn/vpd_unit_serial"
+}
+
+# The target's name is that of the attachment: a shared volume has a target for each.
+iscsi() {
+	modprobe iscsi_target_mod
+	group=$target/iscsi/$OCISIM_IQN/tpgt_1
+	mkdir -p "$group"
+	echo 0 >"$group/attrib/authentication"
+	echo 1 >"$group/attrib/generate_node_acls"
+	if [ "$OCISIM_READ_ONLY" = true ]; then echo 1; else echo 0; fi >"$group/attrib/demo_mode_write_protect"
+	if [ -n "${OCISIM_CHAP_USER:-}" ]; then
+		echo 1 >"$group/attrib/authentication"
+		# Without a newline, which would become part of the name.
+		printf %s "$OCISIM_CHAP_USER" >"$group/auth/userid"
+		printf %s "$OCISIM_CHAP_SECRET" >"$group/auth/password"
+	fi
+	for portal in $OCISIM_PORTALS; do
+		ip addr replace "${portal%:*}/32" dev lo
+		mkdir -p "$group/np/$portal"
+	done
+	mkdir -p "$group/lun/lun_$OCISIM_LUN"
+	[ -e "$group/lun/lun_$OCISIM_LUN/volume" ] || ln -s "$store" "$group/lun/lun_$OCISIM_LUN/volume"
+	echo 1 >"$group/enable"
+}
+
+# A loopback target needs a name of its own: a WWN, made of the serial.
+loopback() { echo "$target/loopback/naa.6001405$(printf %s "$OCISIM_SERIAL" | cut -c1-9)/tpgt_1"; }
+
+disk() {
+	modprobe -a sd_mod tcm_loop
+	group=$(loopback)
+	mkdir -p "$group"
+	grep -q naa "$group/nexus" 2>/dev/null || echo "naa.6001406$(printf %s "$OCISIM_SERIAL" | cut -c1-9)" >"$group/nexus"
+	mkdir -p "$group/lun/lun_0"
+	[ -e "$group/lun/lun_0/volume" ] || ln -s "$store" "$group/lun/lun_0/volume"
+}
+
+# remove takes away a target group, its target, and the backing store if nobody else uses it. All of it may be gone.
+remove() {
+	for lun in "$1"/lun/lun_*; do
+		[ -d "$lun" ] || continue
+		rm -f "$lun/volume"
+		rmdir "$lun"
+	done
+	[ ! -d "$1/np" ] || find "$1/np" -mindepth 1 -maxdepth 1 -type d -exec rmdir {} \;
+	[ ! -d "$1" ] || rmdir "$1"
+	[ ! -d "${1%/*}" ] || rmdir "${1%/*}"
+	[ ! -d "$store" ] || rmdir "$store" 2>/dev/null || true
+}
+
+case $1 in
+attach)
+	back
+	if [ "$OCISIM_TYPE" = iscsi ]; then iscsi; else disk; fi
+	;;
+detach)
+	if [ "$OCISIM_TYPE" = iscsi ]; then remove "$target/iscsi/$OCISIM_IQN/tpgt_1"; else remove "$(loopback)"; fi
+	;;
+resize)
+	echo "fd_dev_size=$OCISIM_BYTES" >"$store/control"
+	if [ "$OCISIM_TYPE" = iscsi ]; then
+		! command -v iscsiadm >/dev/null || iscsiadm -m node -T "$OCISIM_IQN" -R >/dev/null 2>&1 || true # nobody has logged in here
+	fi
+	;;
+*)
+	echo "lio.sh attach|detach|resize, not $1" >&2
+	exit 2
+	;;
+esac
