@@ -115,32 +115,50 @@ func TestCrowdSeesWhatSingleReadsSee(t *testing.T) {
 
 // P1 of the budgets: the calls of a pass are those of the pages, not of the nodes.
 func TestPassCostsPages(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newSite(ocisim.Options{PageSize: 100})
-		s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "a", CIDR: "10.0.16.0/20", Private: true})
-		s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "b", CIDR: "10.0.32.0/20", Private: true})
-		ids := append(s.addNodes(150, ocisim.VNIC{Subnet: "a"}), s.addNodes(50, ocisim.VNIC{Subnet: "b"})...)
-		inv := s.inventory(t)
-		pass(t, inv, ids, crowd(len(ids)))
-		want := map[string]int{
-			"compute.ListInstances": 2, "compute.ListVnicAttachments": 2,
-			"virtualnetwork.ListPrivateIps": 2 + 1, "virtualnetwork.GetSubnet": 2,
-		}
-		if diff := cmp.Diff(want, s.Counts()); diff != "" {
-			t.Errorf("first pass (-want +got):\n%s", diff)
-		}
-		s.ResetCalls()
-		pass(t, inv, ids, crowd(len(ids)))
-		if s.total() != 0 {
-			t.Errorf("a pass within the minute: %v", s.Counts())
-		}
-		time.Sleep(5 * time.Minute)
-		pass(t, inv, ids, crowd(len(ids)))
-		delete(want, "virtualnetwork.GetSubnet")
-		if diff := cmp.Diff(want, s.Counts()); diff != "" {
-			t.Errorf("third pass (-want +got):\n%s", diff)
-		}
-	})
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
+	for _, test := range []struct{ nodes, budget int }{{1000, 10}, {5000, 50}} {
+		synctest.Test(t, func(t *testing.T) {
+			const pageSize = 1000
+			s := newSite(ocisim.Options{PageSize: pageSize})
+			s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "a", CIDR: "10.0.64.0/18", Private: true})
+			s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "b", CIDR: "10.0.128.0/18", Private: true})
+			for _, subnet := range []string{"a", "b"} {
+				s.AddInstance(ocisim.Instance{Name: subnet + "-%d", Count: test.nodes / 2, VNIC: ocisim.VNIC{Subnet: subnet}})
+			}
+			var ids []string
+			for _, i := range s.Instances() {
+				ids = append(ids, *i.Id)
+			}
+			inv := s.inventory(t)
+			pages := func(rows int) int { return (rows + pageSize - 1) / pageSize }
+			want := map[string]int{
+				"compute.ListInstances": pages(test.nodes), "compute.ListVnicAttachments": pages(test.nodes),
+				"virtualnetwork.ListPrivateIps": 2 * pages(test.nodes/2), "virtualnetwork.GetSubnet": 2,
+			}
+			pass(t, inv, ids, crowd(len(ids)))
+			if diff := cmp.Diff(want, s.Counts()); diff != "" {
+				t.Errorf("first pass (-want +got):\n%s", diff)
+			}
+			s.ResetCalls()
+			pass(t, inv, ids, crowd(len(ids)))
+			if s.total() != 0 {
+				t.Errorf("a pass within the minute: %v", s.Counts())
+			}
+			time.Sleep(5 * time.Minute)
+			pass(t, inv, ids, crowd(len(ids)))
+			delete(want, "virtualnetwork.GetSubnet")
+			if diff := cmp.Diff(want, s.Counts()); diff != "" {
+				t.Errorf("third pass (-want +got):\n%s", diff)
+			}
+			t.Logf("budget P1: %d calls for %d nodes: pages(instances) %d + pages(attachments) %d + pages(private addresses) %d",
+				s.total(), test.nodes, want["compute.ListInstances"], want["compute.ListVnicAttachments"], want["virtualnetwork.ListPrivateIps"])
+			if s.total() > test.budget {
+				t.Errorf("%d calls for %d nodes; %d are allowed", s.total(), test.nodes, test.budget)
+			}
+		})
+	}
 }
 
 // Which of several VNICs is the primary one costs one read in the life of a VNIC.
