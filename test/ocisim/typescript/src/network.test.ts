@@ -38,7 +38,12 @@ test("a network with a subnet, a gateway and a route table", async () => {
   });
   await waiters.forSubnet({ subnetId: subnet.id }, core.models.Subnet.LifecycleState.Available);
 
-  const { routeTable: before, etag } = await client.getRouteTable({ rtId });
+  // Its etag changes when it has become AVAILABLE.
+  let { routeTable: before, etag } = await client.getRouteTable({ rtId });
+  while (before.lifecycleState === "PROVISIONING") {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    ({ routeTable: before, etag } = await client.getRouteTable({ rtId }));
+  }
   assert.deepEqual(before.routeRules.map(({ destination, networkEntityId }) => ({ destination, networkEntityId })), [
     { destination: "0.0.0.0/0", networkEntityId: internetGateway.id },
   ]);
