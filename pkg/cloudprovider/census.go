@@ -20,6 +20,7 @@ type counts struct {
 	uids          map[types.UID]bool // all
 	uninitialized int
 	notReady      int
+	noPodCIDR     int
 }
 
 // census counts the Nodes at most once in censusAge: when many nodes are asked about at once, each answer must not cost a
@@ -48,6 +49,9 @@ func (c *census) counts(list func() []*v1.Node) counts {
 		}
 		if !isReady(node) {
 			c.last.notReady++
+		}
+		if len(node.Spec.PodCIDRs) == 0 {
+			c.last.noPodCIDR++
 		}
 	}
 	return c.last

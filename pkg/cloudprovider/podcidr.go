@@ -76,7 +76,7 @@ func (c *podCIDRController) sync(ctx context.Context, name string) (again time.D
 	if err != nil {
 		return 0, nil // foreign, or reported by the other controllers
 	}
-	need := inventory.Need{MaxAge: addressAge, Crowd: p.counts().uninitialized, Compartments: hints(node)}
+	need := inventory.Need{MaxAge: addressAge, Crowd: p.counts().noPodCIDR, Compartments: hints(node)}
 	instance, err := p.options.Inventory.Instance(ctx, id, need)
 	if err != nil {
 		p.reportNode(node, err)

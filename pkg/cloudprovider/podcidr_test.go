@@ -188,3 +188,17 @@ func TestPodCIDRTroubles(t *testing.T) {
 		}
 	})
 }
+
+// After a start, nodes that have no pod CIDR and want none cost lists, not a read each.
+func TestPodCIDRRestartReadsLists(t *testing.T) {
+	inBubble(t, ocisim.Options{PageSize: 1000}, func(t *testing.T, b *bed) {
+		for i, id := range b.addInstances(50, ocisim.VNIC{}) {
+			b.addNode(fmt.Sprint("w-", i), id, aged, initialized)
+		}
+		b.startPodCIDRs(v1.IPv4Protocol)
+		b.hold(time.Minute)
+		if n := b.region.Counts()["compute.GetInstance"]; n != 0 {
+			t.Errorf("%d single reads of 50 instances", n)
+		}
+	})
+}

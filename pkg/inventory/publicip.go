@@ -39,16 +39,11 @@ func (i *Inventory) publicOf(ctx context.Context, instance *oci.Instance, vnicID
 			return address, nil
 		}
 	}
+	age := publicCheck
 	if said, ok := i.publics.last(vnicID); ok && said != "" {
-		// It had one, which the lists do not show any more.
-		v, err := i.vnic(ctx, vnicID, Need{MaxAge: min(need.MaxAge, publicCheck), Patient: need.Patient})
-		if err != nil {
-			return "", err
-		}
-		i.publics.put(vnicID, v.PublicIP, time.Now())
-		return v.PublicIP, nil
+		age = min(age, need.MaxAge) // it had one, which the lists do not show any more
 	}
-	v, err := i.vnic(ctx, vnicID, Need{MaxAge: publicCheck, Patient: need.Patient})
+	v, err := i.vnic(ctx, vnicID, Need{MaxAge: age, Patient: need.Patient})
 	if err != nil {
 		return "", err
 	}
