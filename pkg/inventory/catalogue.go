@@ -111,7 +111,7 @@ func (i *Inventory) vcn(ctx context.Context) (string, error) {
 	if i.config.VCNID != "" || i.config.SubnetID == "" {
 		return i.config.VCNID, nil
 	}
-	subnet, err := i.subnet(ctx, i.config.SubnetID)
+	subnet, err := i.subnet(ctx, i.config.SubnetID, immutable)
 	if err != nil {
 		return "", fmt.Errorf("find the cluster's VCN by subnet %s: %w", i.config.SubnetID, err)
 	}
@@ -127,7 +127,7 @@ func (i *Inventory) subnetsOf(ctx context.Context, bySubnet map[string][]plug, v
 	group.SetLimit(concurrentReads)
 	for n, id := range ids {
 		group.Go(func() error {
-			subnet, err := i.subnet(groupCtx, id)
+			subnet, err := i.subnet(groupCtx, id, immutable)
 			if err != nil && !errors.Is(err, oci.ErrNotFound) {
 				return err
 			}
@@ -199,20 +199,21 @@ func (c *catalogue) index(card card, subnetLabel string) {
 
 // cards reads what a subnet says about its VNICs: two lists, or a read of each VNIC where they do not serve.
 func (i *Inventory) cards(ctx context.Context, subnetID string, plugs []plug) ([]card, error) {
-	book, err := i.book(ctx, subnetID, len(plugs), 0)
+	book, err := i.book(ctx, subnetID, len(plugs), recentCatalogue)
 	if err != nil {
 		return nil, err
 	}
-	if book.useless() {
-		return i.cardsByVNIC(ctx, plugs)
-	}
 	var cards []card
+	var unknown []plug // all of them, where the lists do not serve
 	for _, p := range plugs {
 		if e, ok := book.entries[p.vnicID]; ok {
 			cards = append(cards, card{p.instanceID, e.hostName, append([]string{e.address}, e.ipv6...)})
+		} else {
+			unknown = append(unknown, p)
 		}
 	}
-	return cards, nil
+	single, err := i.cardsByVNIC(ctx, unknown)
+	return append(cards, single...), err
 }
 
 func (i *Inventory) cardsByVNIC(ctx context.Context, plugs []plug) ([]card, error) {

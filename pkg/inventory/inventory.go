@@ -290,9 +290,9 @@ func (i *Inventory) vnic(ctx context.Context, id string, need Need) (*oci.VNIC, 
 	return vnic, err
 }
 
-// subnet returns a subnet for the fields that never change: its VCN and its DNS label.
-func (i *Inventory) subnet(ctx context.Context, id string) (*oci.Subnet, error) {
-	return i.subnets.get(ctx, id, immutable, func(ctx context.Context) (*oci.Subnet, error) {
+// subnet returns a subnet. Its VCN and its DNS label never change.
+func (i *Inventory) subnet(ctx context.Context, id string, maxAge time.Duration) (*oci.Subnet, error) {
+	return i.subnets.get(ctx, id, maxAge, func(ctx context.Context) (*oci.Subnet, error) {
 		return i.network.GetSubnet(ctx, id)
 	})
 }

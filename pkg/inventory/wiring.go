@@ -86,13 +86,14 @@ func (i *Inventory) book(ctx context.Context, subnetID string, vnics int, maxAge
 		return last, nil
 	}
 	return i.books.get(ctx, subnetID, maxAge, func(ctx context.Context) (*addressBook, error) {
-		return i.readBook(ctx, subnetID, vnics)
+		return i.readBook(ctx, subnetID, vnics, maxAge)
 	})
 }
 
-func (i *Inventory) readBook(ctx context.Context, subnetID string, vnics int) (*addressBook, error) {
+func (i *Inventory) readBook(ctx context.Context, subnetID string, vnics int, maxAge time.Duration) (*addressBook, error) {
 	b := &addressBook{asOf: time.Now()}
-	subnet, err := i.subnet(ctx, subnetID)
+	// No older than the addresses: a subnet that has become dual-stack or public since must not cost nodes their addresses.
+	subnet, err := i.subnet(ctx, subnetID, maxAge)
 	var private []*oci.PrivateIP
 	var ipv6 []*oci.IPv6
 	if err == nil {
