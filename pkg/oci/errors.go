@@ -27,6 +27,8 @@ var (
 	ErrIncorrectState = errors.New("resource is busy")
 	// ErrPrecondition is any 412: the resource changed since its ETag was read, or (network security groups) is in use.
 	ErrPrecondition = errors.New("precondition failed")
+	// ErrGroupInUse is the 412 with which a network security group is not deleted, because VNICs are still in it.
+	ErrGroupInUse = errors.New("network security group is in use")
 	// ErrLimitExceeded is a service limit of the tenancy or a quota of the compartment.
 	ErrLimitExceeded = errors.New("limit or quota exceeded")
 	// ErrUnauthorized is any 401: the signature or the token was not accepted.
@@ -43,6 +45,7 @@ const (
 	codeInvalidatedRetryToken = "InvalidatedRetryToken"
 	codeLimitExceeded         = "LimitExceeded"
 	codeQuotaExceeded         = "QuotaExceeded"
+	codePreconditionFailed    = "PreconditionFailed" // an outdated ETag is NoEtagMatch
 )
 
 // Error is a failed operation of an OCI service.
@@ -110,6 +113,8 @@ func (e *Error) Is(target error) bool {
 			e.Service == ServiceNetworkLoadBalancer && e.Code == codeConflict)
 	case ErrPrecondition:
 		return e.Status == http.StatusPreconditionFailed
+	case ErrGroupInUse:
+		return e.Status == http.StatusPreconditionFailed && e.Code == codePreconditionFailed && e.Service == ServiceVirtualNetwork
 	case ErrLimitExceeded:
 		return e.Code == codeLimitExceeded || e.Code == codeQuotaExceeded
 	case ErrUnauthorized:

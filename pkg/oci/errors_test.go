@@ -17,7 +17,7 @@ func TestErrorMatchesSentinels(t *testing.T) {
 	sentinels := map[string]error{
 		"ErrNotFound": ErrNotFound, "ErrThrottled": ErrThrottled, "ErrConflict": ErrConflict, "ErrIncorrectState": ErrIncorrectState,
 		"ErrPrecondition": ErrPrecondition, "ErrLimitExceeded": ErrLimitExceeded, "ErrUnauthorized": ErrUnauthorized,
-		"ErrInvalidRetryToken": ErrInvalidRetryToken,
+		"ErrInvalidRetryToken": ErrInvalidRetryToken, "ErrGroupInUse": ErrGroupInUse,
 	}
 	tests := []struct {
 		service Service
@@ -34,7 +34,8 @@ func TestErrorMatchesSentinels(t *testing.T) {
 		{ServiceNetworkLoadBalancer, 409, "NotAuthorizedOrResourceAlreadyExists", []string{"ErrConflict"}},
 		{ServiceLoadBalancer, 409, "InvalidatedRetryToken", []string{"ErrConflict", "ErrInvalidRetryToken"}},
 		{ServiceVirtualNetwork, 412, "NoEtagMatch", []string{"ErrPrecondition"}},
-		{ServiceVirtualNetwork, 412, "PreconditionFailed", []string{"ErrPrecondition"}},
+		{ServiceVirtualNetwork, 412, "PreconditionFailed", []string{"ErrPrecondition", "ErrGroupInUse"}},
+		{ServiceNetworkLoadBalancer, 412, "PreconditionFailed", []string{"ErrPrecondition"}},
 		{ServiceLoadBalancer, 400, "LimitExceeded", []string{"ErrLimitExceeded"}},
 		{ServiceLoadBalancer, 400, "QuotaExceeded", []string{"ErrLimitExceeded"}},
 		{ServiceLoadBalancer, 400, "InvalidParameter", nil},
