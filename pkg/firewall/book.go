@@ -110,20 +110,6 @@ func (b *book) forget(t Target) {
 	}
 }
 
-// settled returns the owners whose needs are known.
-func (b *book) settled() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var out []string
-	for owner, a := range b.accounts {
-		if a.settled {
-			out = append(out, owner)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // owners returns all that have an account.
 func (b *book) owners() []string {
 	b.mu.Lock()

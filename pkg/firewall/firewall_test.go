@@ -588,6 +588,7 @@ func TestCallerGivesUp(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
+			time.Sleep(500 * time.Millisecond) // the first one is being written
 			if err := r.m.Open(r.ctx, claim("b", r.front, "ingress TCP 81 from 0.0.0.0/0")); err != nil {
 				t.Error(err)
 			}
