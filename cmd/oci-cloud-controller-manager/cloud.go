@@ -17,6 +17,7 @@ import (
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
@@ -93,7 +94,7 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 	}
 	if !p.config.LoadBalancer.Disabled {
 		o.NewBalancers = func(s *cloudprovider.ServiceSupport) cloudprovider.Balancers {
-			return newBalancers(p.config, clusterID, client, instances, s)
+			return newBalancers(p.config, clusterID, client, instances, s, p.flags.keepAnonymous)
 		}
 	}
 	provider = cloudprovider.New(o)
@@ -147,7 +148,12 @@ func processObject(namespace, name string) *v1.ObjectReference {
 }
 
 // newBalancers makes the part that looks after load balancers.
-func newBalancers(c *config.Config, clusterID string, client *oci.Client, instances *inventory.Inventory, s *cloudprovider.ServiceSupport) *loadbalancer.Manager {
+func newBalancers(c *config.Config, clusterID string, client *oci.Client, instances *inventory.Inventory, s *cloudprovider.ServiceSupport, keepAnonymous bool) *loadbalancer.Manager {
+	rules := firewall.New(firewall.Config{
+		ClusterID:     clusterID,
+		KeepAnonymous: keepAnonymous,
+		Owners:        func() []firewall.Owner { return loadbalancer.RuleOwners(s.Services()) },
+	}, client.Network(), client.Network())
 	return loadbalancer.New(loadbalancer.Config{
 		ClusterID:         clusterID,
 		CompartmentID:     c.Compartment,
@@ -155,7 +161,9 @@ func newBalancers(c *config.Config, clusterID string, client *oci.Client, instan
 		Subnet2:           c.LoadBalancer.Subnet2,
 		DisplayNamePrefix: c.Environment.LoadBalancerPrefix,
 		Tags:              oci.Tags(c.Tags.LoadBalancer),
-		RulesExpected:     c.LoadBalancer.SecurityListManagementMode != config.ModeNone,
+		RulesLB:           ruleMode(c.LoadBalancer.SecurityListManagementMode),
+		RulesNLB:          ruleMode(c.NetworkLoadBalancer.SecurityListManagementMode),
+		SecurityLists:     c.LoadBalancer.SecurityLists,
 		OperationTimeout:  cloudprovider.OperationTimeout,
 	}, loadbalancer.Deps{
 		LB:         client.LoadBalancers(),
@@ -168,7 +176,15 @@ func newBalancers(c *config.Config, clusterID string, client *oci.Client, instan
 		Fresh:      s.Fresh,
 		Nodes:      s.Nodes,
 		Gone:       instances.Terminated,
+		Firewall:   loadbalancer.Firewall{Rules: rules, Lists: client.Network(), NodeSubnets: s.NodeSubnets},
 	})
+}
+
+// ruleMode is the mode of security rules that the config sets; empty if it does not.
+func ruleMode(m config.SecurityListMode) loadbalancer.RuleMode {
+	return map[config.SecurityListMode]loadbalancer.RuleMode{
+		config.ModeAll: loadbalancer.RulesAll, config.ModeFrontend: loadbalancer.RulesFrontend, config.ModeNone: loadbalancer.RulesNone,
+	}[m]
 }
 
 // newClient connects to the OCI API. It makes no call.

@@ -51,6 +51,7 @@ type ownFlags struct {
 	strictConfig  bool
 	serviceResync time.Duration
 	newNodeGrace  time.Duration
+	keepAnonymous bool
 }
 
 func (f *ownFlags) sets() cliflag.NamedFlagSets {
@@ -62,6 +63,8 @@ func (f *ownFlags) sets() cliflag.NamedFlagSets {
 		"Period of the pass that looks for load balancers that are missing or were changed by others.")
 	fs.DurationVar(&f.newNodeGrace, "oci-new-node-grace-period", cloudprovider.DefaultNewNodeGrace,
 		"For how long after its creation a Node is kept although the API does not show its instance.")
+	fs.BoolVar(&f.keepAnonymous, "keep-anonymous-rules", true,
+		"Keep security rules that the implementation up to v1.35 has made and that no Service needs any more, and report them. They carry no mark; false has them removed.")
 	return sets
 }
 

@@ -28,6 +28,7 @@ type Inventory interface {
 	VNIC(ctx context.Context, id string, need inventory.Need) (*oci.VNIC, error)
 	Find(ctx context.Context, q inventory.Query) (*oci.Instance, error)
 	Presence(ctx context.Context, id string, need inventory.Need) (*oci.Instance, oci.Presence, oci.Proof, error)
+	SubnetOf(ctx context.Context, instanceID string, addresses []string, need inventory.Need) (string, error)
 	Forget(id string)
 }
 

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
@@ -29,6 +30,8 @@ type ServiceSupport struct {
 	provider *Provider
 
 	canRecord, canCondition bool
+
+	subnets nodeSubnets
 
 	mu sync.Mutex
 	// held are events that wait for the end of an operation, by Service.
@@ -108,6 +111,19 @@ func (s *ServiceSupport) Fresh(ctx context.Context, service *v1.Service) (*v1.Se
 // Nodes returns the nodes that balancers send traffic to, as they are now.
 func (s *ServiceSupport) Nodes(context.Context) ([]*v1.Node, error) {
 	return eligible(listNodes(s.provider.nodes)), nil
+}
+
+// Services returns all Services; ok is false while they are not known.
+func (s *ServiceSupport) Services() (services []*v1.Service, ok bool) {
+	if s.provider.balancers == nil {
+		return nil, false
+	}
+	q := s.provider.balancers.framework()
+	if q == nil || !q.informer.Informer().HasSynced() {
+		return nil, false
+	}
+	services, _ = q.services.List(labels.Everything()) // a lister reads memory; it has no error to return
+	return services, true
 }
 
 // Save writes the OCID of a Service's balancer and what was last applied to it, if the Service does not say so already;

@@ -32,11 +32,12 @@ type Config struct {
 	// ClusterID identifies the cluster in ownership marks. Empty means the UID of namespace kube-system.
 	ClusterID string
 
-	Auth         Auth
-	LoadBalancer LoadBalancer
-	RateLimiter  RateLimiter
-	Metrics      Metrics
-	Tags         Tags
+	Auth                Auth
+	LoadBalancer        LoadBalancer
+	NetworkLoadBalancer NetworkLoadBalancer
+	RateLimiter         RateLimiter
+	Metrics             Metrics
+	Tags                Tags
 
 	// Endpoints overrides the endpoint of single services, by the names that the key table lists under endpoints:
 	// "compute" to "https://127.0.0.1:18443".
@@ -74,11 +75,18 @@ type LoadBalancer struct {
 	Disabled bool
 	// Subnet1 and Subnet2 are the OCIDs of the default subnets; Subnet1 is also that of network load balancers.
 	Subnet1, Subnet2 string
-	// SecurityListManagementMode is the default for Services without an annotation. Empty leaves the choice to the
-	// type of the balancer: ModeAll for a load balancer, ModeNone for a network load balancer.
+	// SecurityListManagementMode is that of load balancers whose Services have no annotation about it. Empty means that
+	// the file does not say, which leaves it at ModeAll.
 	SecurityListManagementMode SecurityListMode
-	// SecurityLists maps the OCID of a subnet to the OCID of the security list to edit for it.
+	// SecurityLists maps the OCID of a subnet to the OCID of the security list to edit for it, for either type of balancer.
 	SecurityLists map[string]string
+}
+
+// NetworkLoadBalancer holds defaults of network load balancers.
+type NetworkLoadBalancer struct {
+	// SecurityListManagementMode is that of network load balancers whose Services have no annotation about it. Empty means
+	// that the file does not say, which leaves it at ModeNone.
+	SecurityListManagementMode SecurityListMode
 }
 
 // Subnets returns the default subnets that are set, in order.

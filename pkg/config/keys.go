@@ -166,20 +166,26 @@ func loadBalancerKeys() []Key {
 			value:       ocid(func(d *document) *string { return &d.LoadBalancer.Subnet2 }, "subnet"),
 		},
 		{
-			Path: "loadBalancer.securityListManagementMode", NotYet: true, Type: "`All`, `Frontend` or `None`",
-			Default:     "`All` for load balancers, `None` for network load balancers",
-			Description: "Which security lists are kept in step with Services: those of balancer and node subnets, of balancer subnets only, or none. Up to v1.35 the key had no effect.",
+			Path: "loadBalancer.securityListManagementMode", Type: "`All`, `Frontend` or `None`",
+			Default:     "`All`",
+			Description: "Which security lists are kept in step with Services that have a load balancer: those of balancer and node subnets, of balancer subnets only, or none. An annotation of the Service outweighs it. Another mode closes nothing that is open. Up to v1.35 the key had no effect.",
 			value:       text(func(d *document) *SecurityListMode { return &d.LoadBalancer.SecurityListManagementMode }, securityListMode),
 		},
 		{
-			Path: "loadBalancer.disableSecurityListManagement", NotYet: true, Default: "false", Replacement: "loadBalancer.securityListManagementMode",
+			Path: "loadBalancer.disableSecurityListManagement", Default: "false", Replacement: "loadBalancer.securityListManagementMode",
 			Description: "`true` means mode `None` if no mode is set.",
 			value:       boolean(func(d *document) *bool { return &d.old.disableSecurityListManagement }),
 		},
 		{
-			Path: "loadBalancer.securityLists", NotYet: true,
-			Description: "The security list to edit for a subnet, where the oldest one of the subnet is not the right one.",
+			Path:        "loadBalancer.securityLists",
+			Description: "The security list to edit for a subnet, of a balancer of either type or of nodes, where the oldest one of the subnet is not the right one. It must be attached to the subnet.",
 			value:       ocidMap{func(d *document) *map[string]string { return &d.LoadBalancer.SecurityLists }, "subnet", "securitylist"},
+		},
+		{
+			Path: "networkLoadBalancer.securityListManagementMode", Since: sinceNew, Type: "`All`, `Frontend` or `None`",
+			Default:     "`None`",
+			Description: "The same for Services that have a network load balancer.",
+			value:       text(func(d *document) *SecurityListMode { return &d.NetworkLoadBalancer.SecurityListManagementMode }, securityListMode),
 		},
 	}
 }

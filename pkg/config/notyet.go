@@ -11,7 +11,7 @@ func WithoutEffect(c *Config) Report {
 	for _, k := range Keys() {
 		origin := c.Origin(k.Path)
 		block := parent(k.Path)
-		if !k.NotYet || origin.source != fromFile || told[block] || c.asksForNothing(k.Path) {
+		if !k.NotYet || origin.source != fromFile || told[block] {
 			continue
 		}
 		told[block] = true
@@ -21,8 +21,3 @@ func WithoutEffect(c *Config) Report {
 }
 
 const withoutEffect = "has no effect in this release yet, see docs/upgrade.md"
-
-// asksForNothing says that a setting without effect asks for just that.
-func (c *Config) asksForNothing(path string) bool {
-	return path == "loadBalancer.securityListManagementMode" && c.LoadBalancer.SecurityListManagementMode == ModeNone
-}

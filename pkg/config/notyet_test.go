@@ -15,11 +15,7 @@ func TestWithoutEffect(t *testing.T) {
 		want []string
 	}{
 		"nothing set": {text: user},
-		"mode None":   {text: user + "loadBalancer: {securityListManagementMode: None}\n"},
-		"mode All": {
-			text: user + "loadBalancer: {securityListManagementMode: All}\n",
-			want: []string{"f:2: warning: loadBalancer.securityListManagementMode: " + withoutEffect},
-		},
+		"modes": {text: user + "loadBalancer: {securityListManagementMode: All}\nnetworkLoadBalancer: {securityListManagementMode: Frontend}\n"},
 		"one warning for a block": {
 			text: user + "metrics:\n  compartmentID: ocid1.compartment.oc1..a\n  namespace: n\n  resourceGroup: g\n",
 			want: []string{"f:3: warning: metrics.compartmentID: " + withoutEffect},

@@ -197,7 +197,7 @@ func (d *decoder) ignored(key string) string {
 	doc := d.doc
 	credentials := slices.Contains(userCredentials(), key)
 	switch {
-	case doc.LoadBalancer.Disabled && within(key, "loadBalancer"):
+	case doc.LoadBalancer.Disabled && (within(key, "loadBalancer") || within(key, "networkLoadBalancer")):
 		return "loadBalancer.disabled"
 	case doc.UseInstancePrincipals && (credentials || key == "auth.region"):
 		return "useInstancePrincipals"

@@ -61,7 +61,6 @@ func read(s *Settings, table []Annotation, a Annotation, kind oci.BalancerKind, 
 			message += "; use " + counterpart
 		}
 		problems.warn(ReasonAnnotationIgnored, message)
-	case a.Later && a.inert != nil && a.inert(value):
 	case a.Later:
 		problems.warn(ReasonNotAppliedYet, fmt.Sprintf("annotation %s is not applied yet by this version", a.Key))
 	default:

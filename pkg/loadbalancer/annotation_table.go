@@ -33,6 +33,7 @@ func Annotations() []Annotation {
 		twinAnnotations(prefixNLB, onNLB()),
 		checkAnnotations(prefixLB+"load-balancer-", onLB(), 1000),
 		checkAnnotations(prefixNLB, onNLB(), 10000),
+		ruleAnnotations(),
 		laterAnnotations(),
 		ownAnnotations(),
 	)
@@ -191,7 +192,7 @@ func twinAnnotations(prefix string, kinds []oci.BalancerKind) []Annotation {
 		{
 			Key: prefix + "oci-network-security-groups", Kinds: kinds, Type: TypeOCIDList, Default: "none", Range: "at most 5", Change: MutableLive, Since: sinceV1,
 			Text: "Network security groups of the balancer.",
-			set:  nsgs,
+			set:  nsgs(maxNSGs, func(s *Settings) *[]string { return &s.NSGIDs }),
 		},
 		{
 			Key: prefix + "initial-freeform-tags-override", Kinds: kinds, Type: TypeFreeformTags, Default: "tags.loadBalancer of the configuration", Change: MutableAtCreate, Since: sinceV1,
@@ -229,17 +230,43 @@ func checkAnnotations(prefix string, kinds []oci.BalancerKind, minInterval int) 
 	}
 }
 
+// ruleAnnotations are those about security rules.
+func ruleAnnotations() []Annotation {
+	listModeOf := func(key string, kind oci.BalancerKind) Annotation {
+		return Annotation{
+			Key: key, Kinds: []oci.BalancerKind{kind}, Type: TypeEnum, Values: listModes(),
+			Default: "`" + configModeKey(kind) + "` of the configuration, else `" + strings.TrimPrefix(string(builtInMode(kind)), prefixListMode) + "`",
+			Change:  MutableLive, Since: sinceV1,
+			Text: "Which security lists are kept in step with the Service. The annotation `" + annotationRuleMode + "` outweighs it.",
+			set:  choice(listModes(), func(s *Settings, v string) { s.ListMode = listMode(v) }),
+		}
+	}
+	return []Annotation{
+		{
+			Key: annotationRuleMode, Kinds: onBoth(), Type: TypeEnum, Values: ruleModes(), Default: "what the annotation about security lists says", Change: MutableLive, Since: sinceV1,
+			Text: "Which security rules are kept in step with the Service: those of security lists, or of network security groups.",
+			set:  choice(ruleModes(), func(s *Settings, v string) { s.RuleMode = RuleMode(v) }),
+		},
+		listModeOf(annotationListMode, oci.KindLB),
+		listModeOf(annotationListModeNLB, oci.KindNLB),
+		{
+			Key: annotationBackendNSG, Kinds: onBoth(), Type: TypeOCIDList, Default: "none", Change: MutableLive, Since: sinceV1,
+			Text: "Network security groups of the nodes, in mode `NSG`. The VNICs of the nodes have to be in them already.",
+			set:  nsgs(0, func(s *Settings) *[]string { return &s.BackendNSGIDs }),
+		},
+		{
+			Key: annotationSourceRanges, Kinds: onBoth(), Type: TypeCIDRList, Default: "everybody", Change: MutableLive, Since: sinceV1,
+			Text: "Client addresses that may connect, where `spec.loadBalancerSourceRanges` is empty. Needs a mode other than `None`.",
+			set:  sourceRanges,
+		},
+	}
+}
+
 // laterAnnotations are keys of the existing implementation that this version does not apply: it says so instead of
 // passing them over.
 func laterAnnotations() []Annotation {
 	later := func(key string, kinds []oci.BalancerKind, text string) Annotation {
 		return Annotation{Key: key, Kinds: kinds, Type: TypeText, Change: MutableLive, Since: sinceV1, Text: text, Later: true}
-	}
-	// A mode in which no rules are managed is what this version does anyway.
-	mode := func(key string, kinds []oci.BalancerKind) Annotation {
-		a := later(key, kinds, "Which security rules are managed.")
-		a.inert = func(v string) bool { return strings.EqualFold(v, "None") }
-		return a
 	}
 	return []Annotation{
 		later(prefixLB+"load-balancer-ssl-ports", onLB(), "Ports with TLS."),
@@ -249,11 +276,6 @@ func laterAnnotations() []Annotation {
 		later(prefixCommon+"oci-load-balancer-backendset-ssl-config", onLB(), "Cipher suite and TLS versions of the backend sets."),
 		later(prefixCommon+"oci-load-balancer-rule-sets", onLB(), "Rule sets of the listeners."),
 		later(prefixCommon+"workload-service-account", onBoth(), "ServiceAccount whose identity manages the balancer."),
-		later(prefixCommon+"oci-backend-network-security-group", onBoth(), "Network security groups of the nodes."),
-		mode(annotationListMode, onLB()),
-		mode(prefixNLB+"security-list-management-mode", onNLB()),
-		mode(annotationRuleMode, onBoth()),
-		later(annotationSourceRanges, onBoth(), "Client addresses that may connect."),
 	}
 }
 

@@ -106,26 +106,28 @@ func checkOCID(value string, types ...string) error {
 	return nil
 }
 
-// nsgs reads a list of OCIDs. Empty elements, as after a trailing comma, are passed over.
-func nsgs(s *Settings, value string) error {
-	var ids []string
-	for id := range strings.SplitSeq(value, ",") {
-		id = strings.TrimSpace(id)
-		if id == "" {
-			continue
+// nsgs reads a list of OCIDs, at most so many; 0 sets no limit. Empty elements, as after a trailing comma, are passed over.
+func nsgs(most int, field func(*Settings) *[]string) setter {
+	return func(s *Settings, value string) error {
+		var ids []string
+		for id := range strings.SplitSeq(value, ",") {
+			id = strings.TrimSpace(id)
+			if id == "" {
+				continue
+			}
+			if err := checkOCID(id, "networksecuritygroup"); err != nil {
+				return err
+			}
+			ids = append(ids, id)
 		}
-		if err := checkOCID(id, "networksecuritygroup"); err != nil {
-			return err
+		slices.Sort(ids)
+		ids = slices.Compact(ids)
+		if most > 0 && len(ids) > most {
+			return fmt.Errorf("it names %d groups; a balancer can be in at most %d", len(ids), most)
 		}
-		ids = append(ids, id)
+		*field(s) = ids
+		return nil
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	if len(ids) > maxNSGs {
-		return fmt.Errorf("it names %d groups; a balancer can be in at most %d", len(ids), maxNSGs)
-	}
-	s.NSGIDs = ids
-	return nil
 }
 
 func selector(s *Settings, value string) error {

@@ -34,10 +34,12 @@ const annotationCompartment = prefixCommon + "compartment-id"
 // annotationSourceRanges is defined by Kubernetes; it stands for spec.loadBalancerSourceRanges.
 const annotationSourceRanges = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
-// Annotations by which a Service says who manages the security rules of its LB.
+// Annotations about security rules.
 const (
-	annotationListMode = prefixLB + "load-balancer-security-list-management-mode"
-	annotationRuleMode = prefixCommon + "security-rule-management-mode"
+	annotationRuleMode    = prefixCommon + "security-rule-management-mode"
+	annotationListMode    = prefixLB + "load-balancer-security-list-management-mode"
+	annotationListModeNLB = prefixNLB + "security-list-management-mode"
+	annotationBackendNSG  = prefixCommon + "oci-backend-network-security-group"
 )
 
 // ValueType is the type of an annotation's value.
@@ -54,6 +56,7 @@ const (
 	TypeShape        ValueType = "shape name"
 	TypeOCID         ValueType = "OCID"
 	TypeOCIDList     ValueType = "comma-separated OCIDs"
+	TypeCIDRList     ValueType = "comma-separated CIDR blocks"
 	TypeSelector     ValueType = "label selector"
 	TypeIPv4         ValueType = "IPv4 address"
 	TypeIPv6         ValueType = "IPv6 address"
@@ -90,9 +93,8 @@ type Annotation struct {
 	Deprecated string
 	// Internal keys are written by this program.
 	Internal bool
-	// Later keys are known but not applied by this version, unless the value is inert.
+	// Later keys are known but not applied by this version.
 	Later bool
-	inert func(value string) bool
 
 	set func(s *Settings, value string) error
 }

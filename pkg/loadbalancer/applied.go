@@ -27,6 +27,7 @@ type Applied struct {
 	ProxyProtocol  *int             `json:"proxyProtocol,omitempty"`
 	PPv2           *bool            `json:"ppv2,omitempty"`
 	NSGIDs         []string         `json:"nsgs,omitempty"`
+	Rules          *RulesApplied    `json:"rules,omitempty"`
 }
 
 // applied is the record of a model that was applied.

@@ -181,6 +181,9 @@ func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model
 
 // run carries out one step and says whether it was.
 func (a *applier) run(ctx context.Context, step Step) bool {
+	if step.Action == OpenRules || step.Action == CloseRules {
+		return a.runRules(ctx, step)
+	}
 	work, err := a.submit(ctx, step)
 	if err == nil {
 		a.mu.Lock()

@@ -24,7 +24,7 @@ func (m *Manager) Audit(ctx context.Context, svcs []*v1.Service, nodes []*v1.Nod
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.OperationTimeout)
 	defer cancel()
 	m.memory.keep(svcs)
-	lists := map[place]listing{}
+	lists, places := map[place]listing{}, sweepPlaces{}
 	var wanting []types.NamespacedName
 	var errs []error
 	for _, svc := range svcs {
@@ -39,9 +39,12 @@ func (m *Manager) Audit(ctx context.Context, svcs []*v1.Service, nodes []*v1.Nod
 			}
 			continue
 		}
-		if op.drifted(live, nodes) {
+		if op.drifted(ctx, live, nodes, places) {
 			wanting = append(wanting, types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name})
 		}
+	}
+	if err := m.sweep(ctx, places); err != nil {
+		errs = append(errs, err)
 	}
 	return wanting, errors.Join(errs...)
 }
@@ -84,7 +87,7 @@ func (op *operation) fromLists(ctx context.Context, lists map[place]listing) (*o
 }
 
 // drifted says whether a sync of the Service would do something.
-func (op *operation) drifted(live *oci.Balancer, nodes []*v1.Node) bool {
+func (op *operation) drifted(ctx context.Context, live *oci.Balancer, nodes []*v1.Node, places sweepPlaces) bool {
 	if live == nil {
 		return true
 	}
@@ -95,6 +98,10 @@ func (op *operation) drifted(live *oci.Balancer, nodes []*v1.Node) bool {
 	model, more := Desired(op.svc, nodes, settings, op.m.cfg, Facts{Live: live, Gone: op.m.deps.Gone})
 	if len(problems.Fatal())+len(more.Fatal()) > 0 {
 		return false
+	}
+	op.nodes = nodes
+	if op.rulesDrifted(ctx, ruleInputs{settings: settings, model: model, live: live}, places) {
+		return true
 	}
 	plan, _ := Diff(live, model, lastApplied(op.svc), nil)
 	return len(plan) > 0

@@ -21,9 +21,11 @@ type Config struct {
 	DisplayNamePrefix string
 	// Tags go on new balancers.
 	Tags oci.Tags
-	// RulesExpected means that the operator has not said that nobody manages security rules: the existing implementation
-	// manages those of LBs by default, this version does not yet, and so has to say it.
-	RulesExpected bool
+	// RulesLB and RulesNLB are the modes of security rules that the configuration sets for each kind of balancer; empty if
+	// it does not.
+	RulesLB, RulesNLB RuleMode
+	// SecurityLists maps the OCID of a subnet to that of the security list to edit for it.
+	SecurityLists map[string]string
 
 	// Hold is how long Ensure and UpdateBackends wait for the cloud before they return Pending. Default 15 s.
 	Hold time.Duration
@@ -41,6 +43,9 @@ type Config struct {
 	ListMaxAge time.Duration
 	// SubnetMaxAge is how old the knowledge about a subnet may be. Default 60 s.
 	SubnetMaxAge time.Duration
+	// RuleSubnetMaxAge is the same for what security rules follow from: the CIDR blocks and security lists of a subnet, which
+	// hardly ever change. Default 1 h.
+	RuleSubnetMaxAge time.Duration
 }
 
 func (c Config) withDefaults() Config {
@@ -56,5 +61,6 @@ func (c Config) withDefaults() Config {
 	set(&c.SlowRetry, 150*time.Second)
 	set(&c.ListMaxAge, time.Minute)
 	set(&c.SubnetMaxAge, time.Minute)
+	set(&c.RuleSubnetMaxAge, time.Hour)
 	return c
 }

@@ -24,6 +24,7 @@ const creating = "create the balancer"
 func (op *operation) create(ctx context.Context, settings Settings, problems Problems, since time.Time) (*oci.Balancer, *Model, error) {
 	if len(problems.Fatal()) > 0 {
 		op.warnings = append(op.warnings, problems.Warnings()...)
+		op.refusedRules(ctx, nil)
 		return nil, nil, op.refuseProblems(problems.Fatal())
 	}
 	facts, err := op.readFacts(ctx, settings)
@@ -32,10 +33,14 @@ func (op *operation) create(ctx context.Context, settings Settings, problems Pro
 	}
 	model, err := op.desired(settings, problems, facts)
 	if err != nil {
+		op.refusedRules(ctx, nil)
 		return nil, nil, err
 	}
 	if gate := op.specHash(); op.mem.gate == gate && time.Now().Before(op.mem.notBefore) {
 		return nil, nil, op.delayed()
+	}
+	if err := op.openForCreation(ctx, settings, model); err != nil {
+		return nil, nil, err
 	}
 	token := op.createToken(model)
 	if at := op.settled(token, since); !at.IsZero() {
@@ -46,7 +51,7 @@ func (op *operation) create(ctx context.Context, settings Settings, problems Pro
 		return nil, nil, err
 	}
 	live, err := op.created(ctx, model.Kind, work, id)
-	return live, model, err
+	return live, model, firstError(err, op.rulesDone(ctx, err))
 }
 
 // createToken is the same in every process for the same wish. Once a balancer made under it is gone, or the service does

@@ -32,7 +32,7 @@ func (m *Manager) Delete(ctx context.Context, svc *v1.Service) error {
 	deadline, _ := ctx.Deadline()
 	op := m.operation(ctx, m.latest(ctx, svc), nil, deadline)
 	op.deletion = true
-	err = op.delete(klog.NewContext(ctx, op.log))
+	err = op.deleteAll(klog.NewContext(ctx, op.log))
 	op.publish()
 	var pending *Pending
 	if errors.As(err, &pending) {

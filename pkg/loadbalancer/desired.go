@@ -109,9 +109,6 @@ func checkSpec(svc *v1.Service, s Settings) Problems {
 	if s.PreserveSource != nil && *s.PreserveSource && !local(svc) {
 		unsupported("annotation %sis-preserve-source needs externalTrafficPolicy Local", prefixNLB)
 	}
-	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
-		problems.warn(ReasonNotAppliedYet, "spec.loadBalancerSourceRanges is not applied yet by this version; the security lists and groups of the subnets decide who can connect")
-	}
 	for _, p := range svc.Spec.Ports {
 		switch {
 		case p.Protocol == v1.ProtocolUDP && s.Kind == oci.KindLB:
@@ -123,19 +120,6 @@ func checkSpec(svc *v1.Service, s Settings) Problems {
 			problems[len(problems)-1].Nodes = true
 		}
 	}
-	return problems
-}
-
-// checkRules tells the user of an LB that nobody opens its ports, unless somebody said that this is as it should be. An
-// annotation that asks for a mode has its own warning.
-func checkRules(svc *v1.Service, s Settings, cfg Config) Problems {
-	var problems Problems
-	if !cfg.RulesExpected || s.Kind != oci.KindLB || svc.Annotations[annotationListMode] != "" || svc.Annotations[annotationRuleMode] != "" {
-		return nil
-	}
-	problems.warn(ReasonNotAppliedYet, fmt.Sprintf("security rules are not managed yet by this version: the security lists and groups have to let clients reach the listener ports, "+
-		"and the balancer reach the node ports and port %d of the nodes; once they do, say so with the annotation %s: None, or in the cloud config with loadBalancer.securityListManagementMode: None",
-		kubeProxyHealthPort, annotationListMode))
 	return problems
 }
 

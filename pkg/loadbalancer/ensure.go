@@ -38,7 +38,10 @@ func (op *operation) ensure(ctx context.Context) (*oci.Balancer, Settings, error
 		return nil, settings, err
 	}
 	op.mem.id = live.ID
-	op.save(ctx, live.ID, model.applied())
+	op.save(ctx, live.ID, op.applied(model))
+	if err := op.dropFormerGroup(ctx, live, model); err != nil {
+		return nil, settings, err
+	}
 	if len(live.Addresses) == 0 {
 		return nil, settings, pendingUntil("the address of "+live.ID, time.Now().Add(lastPoll))
 	}
@@ -95,6 +98,10 @@ func (op *operation) desired(settings Settings, problems Problems, facts Facts) 
 func (op *operation) update(ctx context.Context, settings Settings, problems Problems, live *oci.Balancer) (*oci.Balancer, *Model, error) {
 	model, err := op.desired(settings, problems, Facts{Live: live})
 	if err != nil {
+		op.refusedRules(ctx, live)
+		return nil, nil, err
+	}
+	if err := op.prepareRules(ctx, ruleInputs{settings: settings, model: model, live: live, mayWrite: true}); err != nil {
 		return nil, nil, err
 	}
 	last := lastApplied(op.svc)
@@ -106,9 +113,12 @@ func (op *operation) update(ctx context.Context, settings Settings, problems Pro
 			op.warnings = append(op.warnings, problems...)
 			told = true
 		}
+		if plan = op.withRules(ctx, plan); len(plan) > 0 {
+			op.saveTakeover(ctx, b)
+		}
 		return plan
 	})
-	return live, model, err
+	return live, model, firstError(err, op.rulesDone(ctx, err))
 }
 
 // updateBackends changes the backends of a live balancer.
@@ -126,12 +136,16 @@ func (op *operation) updateBackends(ctx context.Context) error {
 	settings, problems := ParseAnnotations(op.svc.Annotations, live.Kind)
 	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, Facts{Live: live, Gone: op.m.deps.Gone})
 	// Whatever else is wrong with the Service, Ensure tells; its backends follow the nodes all the same.
-	if fatal := append(problems, more...).filter(func(p Problem) bool { return p.Fatal && p.Nodes }); len(fatal) > 0 {
+	problems = append(problems, more...)
+	if fatal := problems.filter(func(p Problem) bool { return p.Fatal && p.Nodes }); len(fatal) > 0 {
 		return op.refuseProblems(fatal)
 	}
+	if err := op.prepareRules(ctx, ruleInputs{settings: settings, model: model, live: live, recorded: len(problems.Fatal()) > 0}); err != nil {
+		return err
+	}
 	op.warnings = append(op.warnings, more.filter(func(p Problem) bool { return p.Reason == ReasonNodesSkipped || p.Reason == ReasonNoNodeSelected })...)
-	_, err = op.converge(ctx, live, model, lastApplied(op.svc), func(b *oci.Balancer) Plan { return DiffBackends(b, model) })
-	return err
+	_, err = op.converge(ctx, live, model, lastApplied(op.svc), func(b *oci.Balancer) Plan { return op.withRules(ctx, DiffBackends(b, model)) })
+	return firstError(err, op.rulesDone(ctx, err))
 }
 
 // wasActive says whether the balancer has once served the Service.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
@@ -36,6 +37,9 @@ func explain(doing string, kind oci.BalancerKind, err error) explanation {
 	var workRequest *oci.WorkRequestError
 	if errors.As(err, &workRequest) {
 		return explainWorkRequest(doing, workRequest)
+	}
+	if e, ok := explainRules(doing, err); ok {
+		return e
 	}
 	var cloud *oci.Error
 	if errors.As(err, &cloud) {
@@ -78,9 +82,43 @@ func explainCloud(doing string, kind oci.BalancerKind, e *oci.Error) explanation
 	return out
 }
 
+// explainRules explains what is about security rules.
+func explainRules(doing string, err error) (explanation, bool) {
+	var access *firewall.AccessError
+	var limit *firewall.LimitError
+	var conflict *firewall.ConflictError
+	switch {
+	case errors.As(err, &access):
+		e := explanation{reason: ReasonRulesNotApplied, text: fmt.Sprintf("%s of %s: %v", doing, access.Target, access.Unwrap()), key: doing + access.Target.String()}
+		var cloud *oci.Error
+		if errors.As(err, &cloud) {
+			e = explainCloud(doing+" of "+access.Target.String(), "", cloud)
+			e.text, _, _ = strings.Cut(e.text, "; if it exists")
+		}
+		e.reason = ReasonRulesNotApplied
+		e.text += "; if it exists, the policy lacks: " + access.Statement
+		return e, true
+	case errors.As(err, &limit):
+		text := fmt.Sprintf("%s: %v: remove rules that are not needed, share source ranges, or use another list (loadBalancer.securityLists in the cloud configuration) or the annotation %s: %s", doing, limit, annotationRuleMode, RulesNSG)
+		return explanation{reason: ReasonRulesNotApplied, text: text, key: text}, true
+	case errors.As(err, &conflict):
+		return explanation{reason: ReasonRulesNotApplied, text: fmt.Sprintf("%s: %v", doing, conflict), key: doing + conflict.Target.String()}, true
+	}
+	return explanation{}, false
+}
+
 // hintFor says what the user can do about an error of the cloud.
 func hintFor(kind oci.BalancerKind, e *oci.Error) string {
+	denied := e.Status == http.StatusNotFound || e.Status == http.StatusForbidden
 	switch {
+	case denied && strings.Contains(e.Operation, "SecurityList"):
+		return "if it exists, the policy lacks: Allow <subject> to manage security-lists in compartment <compartment of the network>"
+	case denied && e.Operation == "CreateNetworkSecurityGroup":
+		return "the policy lacks: Allow <subject> to manage network-security-groups in compartment <compartment of the balancer>, and: Allow <subject> to manage vcns in compartment <compartment of the network>"
+	case denied && strings.Contains(e.Operation, "NetworkSecurityGroup") && e.Service == oci.ServiceVirtualNetwork:
+		return "if it exists, the policy lacks: Allow <subject> to manage network-security-groups in compartment <compartment of the group>"
+	case denied && e.Service == oci.ServiceCompute:
+		return "if it exists, the policy lacks: Allow <subject> to read instance-family in compartment <compartment of the instance>"
 	case e.Status == http.StatusNotFound && e.Service == oci.ServiceVirtualNetwork:
 		return "if it exists, the policy lacks: Allow <subject> to use virtual-network-family in compartment <compartment of the network>"
 	case e.Status == http.StatusNotFound && kind == oci.KindNLB:

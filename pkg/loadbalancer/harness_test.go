@@ -63,6 +63,7 @@ type rig struct {
 	nodesNow []*v1.Node // what the manager's Nodes returns, if not nil
 	cfg      loadbalancer.Config
 	m        *loadbalancer.Manager
+	ruled    *ruled // nil: no security rules are managed
 }
 
 // simulate runs a test on virtual time.
@@ -114,7 +115,7 @@ func (r *rig) newManager(transport http.RoundTripper) *loadbalancer.Manager {
 	if r.nodesNow != nil {
 		nodes = func(context.Context) ([]*v1.Node, error) { return r.nodesNow, nil }
 	}
-	return loadbalancer.New(r.cfg, loadbalancer.Deps{
+	deps := loadbalancer.Deps{
 		Nodes:      nodes,
 		LB:         client.LoadBalancers(),
 		NLB:        client.NetworkLoadBalancers(),
@@ -125,7 +126,11 @@ func (r *rig) newManager(transport http.RoundTripper) *loadbalancer.Manager {
 		Conditions: r.cluster,
 		Fresh:      r.cluster.fresh,
 		Gone:       r.gone,
-	})
+	}
+	if r.ruled != nil {
+		deps.Firewall = r.ruled.firewall(client)
+	}
+	return loadbalancer.New(r.cfg, deps)
 }
 
 func (r *rig) connect(transport http.RoundTripper) *oci.Client {

@@ -29,6 +29,9 @@ type Manager struct {
 	memory  *memory
 	lists   *snapshots[place, []*oci.Balancer]
 	subnets *snapshots[string, *oci.Subnet]
+	// listTimes and listTime are when security lists were made.
+	listTimes *snapshots[network, map[string]time.Time]
+	listTime  *snapshots[string, time.Time]
 }
 
 // cleanupFinalizer is set by the framework before the first Ensure of a Service, but on the API's object, not on the one
@@ -55,6 +58,8 @@ func New(cfg Config, deps Deps) *Manager {
 		return m.clouds[p.kind].List(ctx, p.compartment, "")
 	})
 	m.subnets = newSnapshots(deps.Subnets.GetSubnet)
+	m.listTimes = newSnapshots(m.readListTimes)
+	m.listTime = newSnapshots(m.readListTime)
 	return m
 }
 
@@ -123,7 +128,7 @@ func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancer
 		settings, _ := ParseAnnotations(svc.Annotations, b.Kind)
 		return statusOf(b, settings), true, nil
 	}
-	return &v1.LoadBalancerStatus{}, len(op.mem.open) > 0 || !op.settled("", since).IsZero(), nil
+	return &v1.LoadBalancerStatus{}, len(op.mem.open) > 0 || !op.settled("", since).IsZero() || op.mayHaveRules(), nil
 }
 
 // locked runs an operation under the Service's lock, with the Service as it is now.

@@ -43,6 +43,8 @@ type serviceMemory struct {
 	open []openWork
 	// sent is the plan, with the model, whose changes were still open when the last call ended.
 	sent string
+	// rules are the security rules as they were last in order; nil if this process has not seen that.
+	rules *RulesApplied
 	// quiet means that no work request of an earlier process is open.
 	quiet bool
 
@@ -54,6 +56,8 @@ type serviceMemory struct {
 	// refusals maps what is wrong to the text it was first told with.
 	refusals map[string]string
 	failures int
+	// wordings is the same for what does not stop the sync.
+	wordings map[string]string
 	// told are the warnings that were published and still hold.
 	told map[string]bool
 }

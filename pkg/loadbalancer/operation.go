@@ -33,6 +33,8 @@ type operation struct {
 	// warnings are collected on the way and published at the end; complete says that there are no others.
 	warnings Problems
 	complete bool
+	// rules is what is to be done about security rules; nil if nothing is.
+	rules *ruleWork
 }
 
 // errHeld means that the time to hold the caller is over.
@@ -84,15 +86,29 @@ const maxRefusals = 20
 // tell publishes an explanation. The same cause is always told in the words of the first time, with the request ID of
 // then, so that events aggregate.
 func (op *operation) tell(e explanation) string {
-	text, known := op.mem.refusals[e.key]
-	if !known {
-		if len(op.mem.refusals) >= maxRefusals {
-			clear(op.mem.refusals)
+	text := firstWords(op.mem.refusals, e)
+	op.event(e.reason, text)
+	return text
+}
+
+// words are those in which something was explained first that does not stop the sync.
+func (op *operation) words(e explanation) string {
+	if op.mem.wordings == nil {
+		op.mem.wordings = map[string]string{}
+	}
+	return firstWords(op.mem.wordings, e)
+}
+
+// firstWords are those in which something was explained first.
+func firstWords(known map[string]string, e explanation) string {
+	text, ok := known[e.key]
+	if !ok {
+		if len(known) >= maxRefusals {
+			clear(known)
 		}
 		text = e.text
-		op.mem.refusals[e.key] = text
+		known[e.key] = text
 	}
-	op.event(e.reason, text)
 	return text
 }
 

@@ -22,6 +22,8 @@ const (
 	UpdateShape      Action = "change shape"
 	UpdateNSGs       Action = "change network security groups"
 	UpdateTags       Action = "mark balancer"
+	OpenRules        Action = "open security rules"
+	CloseRules       Action = "close security rules"
 )
 
 // Step is one write. What exactly is written is worked out when the step runs, from the model and from what the cloud has

@@ -91,8 +91,6 @@ func (a Annotation) meaning() string {
 	switch {
 	case a.Deprecated != "":
 		return "Deprecated: use `" + a.Deprecated + "`. " + a.Text
-	case a.inert != nil:
-		return a.Text + " `None` is what this version does, and is taken without an event."
 	default:
 		return a.Text
 	}

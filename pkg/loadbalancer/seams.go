@@ -99,4 +99,6 @@ type Deps struct {
 	// Gone says whether an instance is proven to be terminated, from what is known without a call for each. Nil knows
 	// nothing.
 	Gone func(instanceID string) bool
+	// Firewall may be empty: then no security rules are managed.
+	Firewall Firewall
 }

@@ -29,6 +29,11 @@ type Settings struct {
 
 	NSGIDs []string // sorted, without duplicates
 
+	RuleMode      RuleMode // of the annotation that has all modes
+	ListMode      RuleMode // of the annotation about security lists
+	BackendNSGIDs []string // sorted, without duplicates
+	SourceRanges  []string // canonical, sorted; of the annotation
+
 	Policy          *string
 	Retries         *int
 	IntervalMillis  *int

@@ -1,0 +1,70 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
+)
+
+// sweepPlaces are where rules of ours can be that nobody needs any more, by kind of target.
+type sweepPlaces map[firewall.TargetKind][]firewall.Place
+
+func (s sweepPlaces) add(kind firewall.TargetKind, p firewall.Place) {
+	if !slices.Contains(s[kind], p) {
+		s[kind] = append(s[kind], p)
+	}
+}
+
+// rulesDrifted says whether a sync of the Service would change security rules, and puts the Service's network security group
+// into the model. Where nobody may look, there is nothing to find.
+func (op *operation) rulesDrifted(ctx context.Context, in ruleInputs, places sweepPlaces) bool {
+	w, err := op.planRules(ctx, in)
+	if w == nil || err != nil {
+		return false
+	}
+	in.model.join(w.applied.Need.Group)
+	op.notePlaces(ctx, in.model, w, places)
+	if w.blocked || w.failed {
+		return w.lacksGroup
+	}
+	changes, err := op.m.deps.Firewall.Rules.Check(ctx, w.claim)
+	return err == nil && len(changes) > 0
+}
+
+// notePlaces notes where the Service has rules.
+func (op *operation) notePlaces(ctx context.Context, m *Model, w *ruleWork, places sweepPlaces) {
+	for _, n := range append(slices.Clone(w.applied.Kept), w.applied.Need) {
+		for _, id := range append(slices.Clone(n.Subnets), n.NodeSubnets...) {
+			if subnet, _, err := op.m.subnets.get(ctx, id, op.m.cfg.RuleSubnetMaxAge); err == nil {
+				places.add(firewall.SecurityList, firewall.Place{CompartmentID: subnet.CompartmentID, VCNID: subnet.VCNID})
+			}
+		}
+	}
+	if !w.applied.Need.Groups {
+		return
+	}
+	if vcn, err := op.vcnOf(ctx, m.SubnetIDs); err == nil {
+		places.add(firewall.NSG, firewall.Place{CompartmentID: m.CompartmentID, VCNID: vcn})
+	}
+}
+
+// sweep removes rules of ours that nobody needs.
+func (m *Manager) sweep(ctx context.Context, places sweepPlaces) error {
+	var errs []error
+	for _, kind := range []firewall.TargetKind{firewall.SecurityList, firewall.NSG} {
+		if len(places[kind]) == 0 {
+			continue
+		}
+		_, err := m.deps.Firewall.Rules.Sweep(ctx, kind, places[kind]...)
+		var access *firewall.AccessError
+		if err != nil && !errors.As(err, &access) { // the Services that need a policy are told
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
