@@ -72,12 +72,12 @@ test-unit: control-plane ## Unit and component tests, with the race detector.
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
-LONG := TestOneHour|TestKilledAnywhere|TestRestartWithManyServices|TestNodeAddedToManyBalancers|TestRandomChanges|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode
+LONG := TestOneHour|TestKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestNodeAddedToManyBalancers|TestRandomChanges|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode
 
 .PHONY: test-long
 test-long: ## Component tests of hours and crowds, without the race detector.
 	$(call say,hours and crowds on virtual time)
-	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./test/ocisim/scenario $(ARGS)
+	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./test/ocisim/scenario $(ARGS)
 
 .PHONY: test-web
 test-web: ## The simulator's web page in headless Chromium, which is installed if that is possible (root and apt). Screenshots are in bin/test-web.

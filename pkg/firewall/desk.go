@@ -178,8 +178,9 @@ func (d *desk) read(ctx context.Context) error {
 }
 
 func (d *desk) write(ctx context.Context, p *plan) error {
-	klog.FromContext(ctx).Info("Changing security rules", "targetKind", string(d.target.Kind), "target", d.target.ID,
-		"adding", len(p.add), "removing", len(p.drop))
+	// Not the logger of the context: that is of the owner who came first.
+	klog.Background().Info("Changing security rules", "targetKind", string(d.target.Kind), "target", d.target.ID,
+		"adding", p.adding(), "removing", p.dropping(), "rules", len(p.have))
 	s := d.state
 	d.state = nil
 	after, err := d.kind.write(ctx, d.target.ID, s, p)

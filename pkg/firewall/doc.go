@@ -11,7 +11,7 @@
 //	        counts, because its old listeners are still there.
 //	Settle  when they are as they should be, at the end of every sync, also of one that Check found nothing to do for: from
 //	        now on the claim is all that the owner needs. Adds what is missing, removes what nobody needs any more.
-//	Release when the owner's balancer is deleted
+//	Release when the owner's balancer is deleted, before or after
 //
 // and now and then, for all Services together, Sweep. All of these are cheap when there is nothing to do: a target is read
 // once per Config.MaxAge, for everybody.

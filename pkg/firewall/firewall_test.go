@@ -204,7 +204,7 @@ func TestUnchangedOwnersShareReads(t *testing.T) {
 		claimOf := func(i int) firewall.Claim {
 			c := firewall.Claim{Owner: fmt.Sprint("owner-", i), Rules: map[firewall.Target][]firewall.Rule{}}
 			for _, t := range targets {
-				c.Rules[t] = rules(fmt.Sprintf("ingress TCP %d from 0.0.0.0/0", 1000+i%50), "egress TCP 10256 to 10.0.8.0/21")
+				c.Rules[t] = rules(fmt.Sprintf("ingress TCP %d from 0.0.0.0/0", 1000+i%10), "egress TCP 10256 to 10.0.8.0/21")
 			}
 			return c
 		}
@@ -537,6 +537,60 @@ func TestMissingPolicy(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A sweep that may not look says so, and does what it can elsewhere.
+func TestSweepWithoutPolicy(t *testing.T) {
+	for _, kind := range []firewall.TargetKind{firewall.SecurityList, firewall.NSG} {
+		simulate(t, func(r *rig) {
+			r.region.Fault(ocisim.Fault{Operation: map[firewall.TargetKind]string{firewall.SecurityList: "ListSecurityLists", firewall.NSG: "ListNetworkSecurityGroups"}[kind], Status: 404, Nth: 1})
+			r.somebody(r.front, func(l *core.SecurityList) {
+				leaked := foreignRule(80, "0.0.0.0/0")
+				leaked.Description = pointer("k8s cluster-1")
+				l.IngressSecurityRules = append(l.IngressSecurityRules, leaked)
+			})
+			place := firewall.Place{CompartmentID: r.compartment, VCNID: r.vcn}
+			_, err := r.m.Sweep(r.ctx, kind, place, place)
+			var access *firewall.AccessError
+			if !errors.As(err, &access) || access.Target.Kind != kind {
+				t.Errorf("%s: error %v", kind, err)
+			}
+			if kind == firewall.SecurityList {
+				r.hasOurs("swept", r.front)
+			}
+		})
+	}
+}
+
+// Errors are read by the users of Services, in events.
+func TestErrorTexts(t *testing.T) {
+	simulate(t, func(r *rig) {
+		r.born("a")
+		r.region.Fault(ocisim.Fault{Operation: "UpdateSecurityList", Status: 412, Code: "NoEtagMatch", Message: "changed", Nth: 1, Times: 12})
+		err := r.m.Open(r.ctx, claim("a", r.front, "ingress TCP 80 from 0.0.0.0/0"))
+		if want := r.front.String() + " was changed by others during each of 12 attempts: virtualnetwork UpdateSecurityList: 412 NoEtagMatch: changed"; err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got  %v\nwant %s…", err, want)
+		}
+		r.region.Fault(ocisim.Fault{Operation: "UpdateSecurityList", Status: 400, Code: "LimitExceeded", Message: "rules", Nth: 1})
+		err = r.m.Open(r.ctx, claim("a", r.front, "ingress TCP 80 from 0.0.0.0/0"))
+		if want := r.front.String() + ": virtualnetwork UpdateSecurityList: 400 LimitExceeded: rules"; err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, oci.ErrLimitExceeded) {
+			t.Errorf("got  %v\nwant %s…", err, want)
+		}
+		r.region.Fault(ocisim.Fault{Operation: "UpdateSecurityList", Status: 404, Nth: 1})
+		err = r.m.Open(r.ctx, claim("a", r.front, "ingress TCP 80 from 0.0.0.0/0"))
+		if err == nil || !strings.HasPrefix(err.Error(), r.front.String()+": virtualnetwork UpdateSecurityList: 404 ") ||
+			!strings.HasSuffix(err.Error(), "; if it exists, the policy lacks: Allow <subject> to manage security-lists in compartment <compartment of the security list>") {
+			t.Errorf("got %v", err)
+		}
+		for e, want := range map[*firewall.LimitError]string{
+			{Target: firewall.Target{Kind: firewall.SecurityList, ID: "l"}, Direction: firewall.Egress, Limit: 200, Have: 199, Need: 202}: "security list l has 199 egress rules, and would need 202, but can have 200",
+			{Target: firewall.Target{Kind: firewall.NSG, ID: "g"}, Limit: 120, Have: 1, Need: 121}:                                        "network security group g has 1 rules, and would need 121, but can have 120",
+		} {
+			if e.Error() != want {
+				t.Errorf("got  %v\nwant %s", e, want)
+			}
+		}
+	})
 }
 
 // A 404 is no absence: only a list that is proven to be gone is given up. One that nobody could ever read is, too, once no

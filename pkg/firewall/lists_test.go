@@ -254,6 +254,9 @@ func key(protocol, peer *string, tcp *core.TcpOptions, udp *core.UdpOptions) str
 // change of it, or of another one, is there all the time; the lists are, byte for byte, what the others made of
 // them.
 func TestSharedListsEndAsTheyBegan(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector; TestSharedLists tells some of its stories")
+	}
 	rapid.Check(t, func(rt *rapid.T) {
 		s, n := drawStory(rt), &notes{}
 		synctest.Test(t, func(t *testing.T) { s.tell(t, n) })
@@ -261,6 +264,17 @@ func TestSharedListsEndAsTheyBegan(t *testing.T) {
 			rt.Fatalf("%s", strings.Join(n.texts, "\n"))
 		}
 	})
+}
+
+// TestSharedLists tells some of the same stories, quickly enough for the race detector.
+func TestSharedLists(t *testing.T) {
+	for seed := range 3 {
+		s, n := rapid.Custom(drawStory).Example(seed), &notes{}
+		synctest.Test(t, func(t *testing.T) { s.tell(t, n) })
+		for _, text := range n.texts {
+			t.Errorf("story %d: %s", seed, text)
+		}
+	}
 }
 
 // scenario is something that a process is killed in; the next process does all of it again.
@@ -283,6 +297,9 @@ func syncing(ctx context.Context, m *firewall.Manager, c firewall.Claim) error {
 // C026, C070: a process that dies with any of its calls leaves nothing that the next one, which knows nothing, does not put
 // right: no rule is missing, none is there twice, none stays.
 func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	points := 0
 	for _, s := range killScenarios() {
 		t.Run(s.name, func(t *testing.T) {

@@ -134,8 +134,8 @@ func (m *Manager) Settle(ctx context.Context, c Claim) (Report, error) {
 }
 
 // Release removes the rules of ours that nobody but this owner needs: on the targets of c, which is what the owner is
-// thought to have, and on those that are known from before. Call it when the owner's balancer is gone. It is over when the
-// error is nil: what others may still need (Report.Waiting) is removed when they have settled, also after a restart.
+// thought to have, and on those that are known from before. Call it when the owner's balancer is deleted, before or after.
+// It is over when the error is nil: what others may still need (Report.Waiting) is removed when they have settled, also after a restart.
 //
 // Errors: as of Open.
 func (m *Manager) Release(ctx context.Context, owner string, c Claim) (Report, error) {

@@ -115,3 +115,22 @@ func (p *plan) result(direction Direction) []oci.SecurityRule {
 	}
 	return out
 }
+
+// adding and dropping are the changes in words, for the log.
+func (p *plan) adding() []string {
+	var out []string
+	for _, r := range p.add {
+		out = append(out, describe(r))
+	}
+	return out
+}
+
+func (p *plan) dropping() []string {
+	var out []string
+	for i, h := range p.have {
+		if _, dropped := p.drop[i]; dropped {
+			out = append(out, describe(h.cloud))
+		}
+	}
+	return out
+}
