@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // book holds what owners need, as far as they have said so. All of it is lost with the process.
@@ -190,4 +191,45 @@ func (a *account) touch(n needs) {
 	for t := range n {
 		a.touched[t] = struct{}{}
 	}
+}
+
+// rollLasts is how long it is remembered which owners there are. An owner that appears meanwhile has no rules from before
+// that could be taken for stale, and those that it claims are in the book.
+const rollLasts = 5 * time.Second
+
+// roll is the list of owners. It is kept for a while because owners find out what they may need only when they are asked,
+// for each rule that nobody is known to need: after a start that is most rules and most owners.
+type roll struct {
+	call func() []Owner // nil: nobody
+
+	mu     sync.Mutex
+	at     time.Time
+	owners []Owner
+}
+
+// get returns the owners as they were a moment ago.
+func (r *roll) get() []Owner {
+	r.mu.Lock()
+	fresh := !r.at.IsZero() && time.Since(r.at) < rollLasts
+	owners := r.owners
+	r.mu.Unlock()
+	if fresh {
+		return owners
+	}
+	return r.refresh()
+}
+
+// refresh returns the owners as they are now.
+func (r *roll) refresh() []Owner {
+	if r.call == nil {
+		return nil
+	}
+	at := time.Now()
+	owners := r.call()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !at.Before(r.at) {
+		r.at, r.owners = at, owners
+	}
+	return owners
 }

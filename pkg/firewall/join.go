@@ -8,10 +8,7 @@ import "slices"
 // join computes what the requests of a batch mean for a target as it is now, and joins in one plan what is to be written.
 // Dry requests get their answers, those that do not fit their errors.
 func (m *Manager) join(d *desk, batch []*request) *plan {
-	var named []Owner
-	if m.cfg.Owners != nil {
-		named = m.cfg.Owners() // before the book is read: who is not in it yet has settled nothing
-	}
+	named := m.named.get() // before the book is read: who is not in it yet has settled nothing
 	m.book.mu.Lock()
 	defer m.book.mu.Unlock()
 	have := d.state.rules
@@ -31,7 +28,7 @@ func (m *Manager) join(d *desk, batch []*request) *plan {
 				p = newPlan()
 			}
 			for _, v := range m.views(d.target, named, r, false) {
-				p.take(r, v.mark, v.sift(have, r.want))
+				p.take(r, v, r.remove && !r.dry)
 			}
 			if r.dry && r.remove {
 				m.preview(newPlan, named, r)
@@ -48,7 +45,7 @@ func (m *Manager) preview(newPlan func() *plan, named []Owner, r *request) {
 	p := newPlan()
 	p.limits = limits{direction: noLimit, all: 0}
 	for _, v := range m.views(p.target, named, r, true) {
-		p.take(r, v.mark, v.sift(p.have, r.want))
+		p.take(r, v, true)
 	}
 	r.err = err
 }

@@ -32,7 +32,7 @@ type Config struct {
 	// MaxAge is how old a read may be that serves all owners; 0 means 60 s.
 	MaxAge time.Duration
 	// Owners returns everybody who may need rules now: the Services of type LoadBalancer that are not finally deleted. It
-	// must not call the Manager. Nil: nobody but those who have claimed.
+	// must not call the Manager, and is asked at most once in 5 s. Nil: nobody but those who have claimed.
 	Owners func() []Owner
 	// MaxListRules is the limit of rules of a security list for each direction, MaxGroupRules that of an NSG for both
 	// together; 0 means 200 and 120. The cloud's word is final: these only refuse before anything is written.
@@ -45,6 +45,7 @@ type Manager struct {
 	lists  Lists
 	groups Groups
 	book   *book
+	named  *roll
 
 	mu    sync.Mutex
 	desks map[Target]*desk
@@ -65,7 +66,7 @@ func New(cfg Config, lists Lists, groups Groups) *Manager {
 	}
 	return &Manager{
 		cfg: cfg, lists: lists, groups: groups, desks: map[Target]*desk{},
-		book: newBook(cfg.ClusterID == ""), own: newOwnGroups(),
+		book: newBook(cfg.ClusterID == ""), named: &roll{call: cfg.Owners}, own: newOwnGroups(),
 	}
 }
 

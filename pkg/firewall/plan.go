@@ -29,28 +29,26 @@ func (p *plan) empty() bool { return len(p.add)+len(p.drop) == 0 }
 
 // take puts what one request wants on one target into the plan. A request that does not fit is refused as a whole, except
 // for what it removes.
-func (p *plan) take(r *request, mark string, s sifted) {
-	r.kept, r.waiting, r.edited = append(r.kept, s.kept...), append(r.waiting, s.waiting...), append(r.edited, s.edited...)
-	stale := s.stale
-	if !r.remove {
-		stale = nil
-	}
-	extra := p.extra(mark, s.missing)
-	if err := p.fits(extra, stale); err != nil {
+func (p *plan) take(r *request, v view, remove bool) {
+	s := v.sift(p.have, r.want, remove)
+	extra := p.extra(v.mark, s.missing)
+	if err := p.fits(extra, s.stale); err != nil {
 		// Rules that nobody needs at all make room first.
-		if err := p.fits(extra, s.stale); err != nil {
+		room := v.sift(p.have, r.want, true)
+		if p.fits(extra, room.stale) == nil {
+			s.stale = room.stale
+		} else {
 			r.err = err
 			extra, s.missing = nil, nil
-		} else {
-			stale = s.stale
 		}
 	}
-	for _, i := range stale {
+	for _, i := range s.stale {
 		p.drop[i] = struct{}{}
 	}
 	p.add = append(p.add, extra...)
 	r.add = append(r.add, s.missing...)
-	r.outcome.remove = append(r.outcome.remove, rulesAt(p.have, stale)...)
+	r.outcome.remove = append(r.outcome.remove, rulesAt(p.have, s.stale)...)
+	r.kept, r.waiting, r.edited = append(r.kept, s.kept...), append(r.waiting, s.waiting...), append(r.edited, s.edited...)
 }
 
 // extra are the rules that the plan does not add yet.

@@ -43,7 +43,7 @@ func (m *Manager) closeAccounts() {
 		return
 	}
 	before := m.book.owners() // read first: an owner that comes in between is in neither list
-	named := m.cfg.Owners()
+	named := m.named.refresh()
 	for _, owner := range before {
 		if !slices.ContainsFunc(named, func(o Owner) bool { return o.ID == owner }) {
 			m.book.close(owner)
@@ -83,7 +83,7 @@ func (m *Manager) suspects(ctx context.Context, k TargetKind, p Place) ([]Target
 func (m *Manager) suspicious(t Target, have []held) bool {
 	m.book.mu.Lock()
 	defer m.book.mu.Unlock()
-	s := m.sharedView(t, nil, &request{}, false).sift(have, nil)
+	s := m.sharedView(t, nil, &request{}, false).sift(have, nil, true)
 	return len(s.stale) > 0
 }
 
