@@ -275,3 +275,17 @@ func TestExampleConfigs(t *testing.T) {
 		t.Errorf("example configs are %q (%v), want %d", files, err, len(principals))
 	}
 }
+
+// TestWorkloadIdentityExample holds the example to tokens of one account.
+func TestWorkloadIdentityExample(t *testing.T) {
+	const name = app + "-workload-identity"
+	objects := decode(t, filepath.Join(dir, "workload-identity-rbac-example.yaml"))
+	r := named[*rbacv1.Role](t, objects, name)
+	if got := permissions(r.Rules); len(got) != 1 || got[0] != tokenFor+"balancer" || r.Namespace != "shop" {
+		t.Errorf("Role in %s allows %q", r.Namespace, got)
+	}
+	binding := named[*rbacv1.RoleBinding](t, objects, name)
+	if binding.Namespace != r.Namespace || binding.RoleRef.Kind != "Role" || binding.RoleRef.Name != name || len(binding.Subjects) != 2 {
+		t.Errorf("RoleBinding %+v", binding)
+	}
+}

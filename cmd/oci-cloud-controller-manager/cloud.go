@@ -173,10 +173,13 @@ func newBalancers(c *config.Config, clusterID string, client *oci.Client, instan
 		Events:     s.Event,
 		Records:    s,
 		Conditions: s,
-		Fresh:      s.Fresh,
-		Nodes:      s.Nodes,
-		Gone:       instances.Terminated,
-		Firewall:   loadbalancer.Firewall{Rules: rules, Lists: client.Network(), NodeSubnets: s.NodeSubnets},
+		Identities: s.Identities(func(account string, token func() (string, error)) (*loadbalancer.Identity, error) {
+			return connectAs(c, clusterID, account, token)
+		}),
+		Fresh:    s.Fresh,
+		Nodes:    s.Nodes,
+		Gone:     instances.Terminated,
+		Firewall: loadbalancer.Firewall{Rules: rules, Lists: client.Network(), NodeSubnets: s.NodeSubnets},
 	})
 }
 
@@ -193,6 +196,23 @@ func newClient(c *config.Config, clusterID string) (*oci.Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	return connect(c, clusterID, principal)
+}
+
+// connectAs connects to the OCI API with the workload identity of a ServiceAccount of an enhanced cluster.
+func connectAs(c *config.Config, clusterID, account string, token oci.TokenSource) (*loadbalancer.Identity, error) {
+	principal, err := oci.OKEWorkloadIdentity(account, c.Auth.Region, token)
+	if err != nil {
+		return nil, err
+	}
+	client, err := connect(c, clusterID, principal)
+	if err != nil {
+		return nil, err
+	}
+	return &loadbalancer.Identity{LB: client.LoadBalancers(), NLB: client.NetworkLoadBalancers(), PublicIPs: client.Network()}, nil
+}
+
+func connect(c *config.Config, clusterID string, principal oci.Principal) (*oci.Client, error) {
 	limit := func(l config.Limit) oci.RateLimit { return oci.RateLimit{QPS: l.QPS, Burst: l.Burst} }
 	endpoints := map[oci.Service]string{}
 	for service, endpoint := range c.Endpoints {

@@ -22,6 +22,12 @@ func WantedKind(annotations map[string]string) oci.BalancerKind {
 	return oci.KindLB
 }
 
+// legalKind says whether the annotations ask for a kind of balancer, or leave it to the default.
+func legalKind(annotations map[string]string) bool {
+	value := strings.TrimSpace(annotations[annotationType])
+	return value == "" || strings.EqualFold(value, string(oci.KindLB)) || strings.EqualFold(value, string(oci.KindNLB))
+}
+
 // ParseAnnotations reads the annotations of a Service whose balancer is of the given kind. That is the kind of the live
 // balancer if there is one: what the annotations ask for is WantedKind.
 //
@@ -54,7 +60,7 @@ func ParseAnnotations(annotations map[string]string, kind oci.BalancerKind) (Set
 func read(s *Settings, table []Annotation, a Annotation, kind oci.BalancerKind, value string) Problems {
 	var problems Problems
 	switch {
-	case value == "" || a.Internal:
+	case value == "" && !a.EmptyCounts || a.Internal:
 	case !a.AppliesTo(kind):
 		message := fmt.Sprintf("annotation %s applies to balancers of type %s only; this one is of type %s, so it has no effect", a.Key, a.Kinds[0], kind)
 		if counterpart := counterpartOf(a, kind, table); counterpart != "" {

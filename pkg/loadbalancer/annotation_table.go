@@ -58,6 +58,16 @@ func commonAnnotations() []Annotation {
 			set:  ocid("compartment", "tenancy")(func(s *Settings) *string { return &s.CompartmentID }),
 		},
 		{
+			Key: annotationReplace, Kinds: onBoth(), Type: TypeBool, Default: "false", Change: MutableLive, Since: sinceV137,
+			Text: "When load-balancer-type or compartment-id change, make another balancer, with other addresses, and delete this one once the Service's status shows the new addresses.",
+			set:  boolean(func(s *Settings) **bool { return &s.Replace }),
+		},
+		{
+			Key: annotationServiceAccount, Kinds: onBoth(), Type: TypeServiceAccount, Default: "the cloud controller manager's identity", Change: MutableLive, Since: sinceV1,
+			Text: "ServiceAccount in the Service's namespace whose workload identity manages the balancer, in enhanced clusters of OKE.",
+			set:  serviceAccount,
+		},
+		{
 			Key: prefixCommon + "ingress-ip-mode", Kinds: onBoth(), Type: TypeEnum, Values: []string{"proxy", "vip"}, Default: "not set", Change: MutableLive, Since: sinceV1,
 			Text: "Value of ipMode in the Service's status.",
 			set: choice([]string{"proxy", "vip"}, func(s *Settings, v string) {
@@ -122,6 +132,13 @@ func lbAnnotations() []Annotation {
 			Key: prefixLB + "load-balancer-connection-proxy-protocol-version", Kinds: onLB(), Type: TypeInt, Default: "off", Range: "1 or 2", Change: MutableLive, Since: sinceV1,
 			Text: "PROXY protocol towards the backends, on all listeners.",
 			set:  number(func(s *Settings) **int { return &s.ProxyProtocol }, 1, 2),
+		},
+		{
+			Key: prefixCommon + "oci-load-balancer-rule-sets", Kinds: onLB(), Type: TypeRuleSets, Default: "not managed", Change: MutableLive, Since: sinceV1,
+			Text: "Rule sets, as the API takes them: `{\"name\":{\"items\":[…]}}`. They are on every listener of the Service. Empty, or `{}`, deletes those that this " +
+				"annotation made before; without the annotation, rule sets stay as they are.",
+			EmptyCounts: true,
+			set:         ruleSets,
 		},
 	}
 }
@@ -274,8 +291,6 @@ func laterAnnotations() []Annotation {
 		later(prefixLB+"load-balancer-tls-backendset-secret", onLB(), "Secret with the certificate of the backend sets."),
 		later(prefixCommon+"oci-load-balancer-listener-ssl-config", onLB(), "Cipher suite and TLS versions of the listeners."),
 		later(prefixCommon+"oci-load-balancer-backendset-ssl-config", onLB(), "Cipher suite and TLS versions of the backend sets."),
-		later(prefixCommon+"oci-load-balancer-rule-sets", onLB(), "Rule sets of the listeners."),
-		later(prefixCommon+"workload-service-account", onBoth(), "ServiceAccount whose identity manages the balancer."),
 	}
 }
 

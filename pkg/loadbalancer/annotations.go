@@ -31,6 +31,12 @@ const annotationType = prefixCommon + "load-balancer-type"
 // annotationCompartment is read by the deletion too, which must not depend on the other annotations.
 const annotationCompartment = prefixCommon + "compartment-id"
 
+// annotationReplace lets a balancer be replaced where it cannot change.
+const annotationReplace = prefixCommon + "load-balancer-replace"
+
+// annotationServiceAccount is read before the Service's balancer is looked up.
+const annotationServiceAccount = prefixCommon + "workload-service-account"
+
 // annotationSourceRanges is defined by Kubernetes; it stands for spec.loadBalancerSourceRanges.
 const annotationSourceRanges = "service.beta.kubernetes.io/load-balancer-source-ranges"
 
@@ -47,22 +53,24 @@ type ValueType string
 
 // Types of values. They read in the documentation as they are.
 const (
-	TypeBool         ValueType = "true or false"
-	TypeInt          ValueType = "integer"
-	TypeMillis       ValueType = "milliseconds"
-	TypeSeconds      ValueType = "seconds"
-	TypeMbps         ValueType = "Mbps"
-	TypeEnum         ValueType = "one of"
-	TypeShape        ValueType = "shape name"
-	TypeOCID         ValueType = "OCID"
-	TypeOCIDList     ValueType = "comma-separated OCIDs"
-	TypeCIDRList     ValueType = "comma-separated CIDR blocks"
-	TypeSelector     ValueType = "label selector"
-	TypeIPv4         ValueType = "IPv4 address"
-	TypeIPv6         ValueType = "IPv6 address"
-	TypeFreeformTags ValueType = "JSON object of strings"
-	TypeDefinedTags  ValueType = "JSON object of objects"
-	TypeText         ValueType = "text"
+	TypeBool           ValueType = "true or false"
+	TypeInt            ValueType = "integer"
+	TypeMillis         ValueType = "milliseconds"
+	TypeSeconds        ValueType = "seconds"
+	TypeMbps           ValueType = "Mbps"
+	TypeEnum           ValueType = "one of"
+	TypeShape          ValueType = "shape name"
+	TypeOCID           ValueType = "OCID"
+	TypeOCIDList       ValueType = "comma-separated OCIDs"
+	TypeCIDRList       ValueType = "comma-separated CIDR blocks"
+	TypeSelector       ValueType = "label selector"
+	TypeIPv4           ValueType = "IPv4 address"
+	TypeIPv6           ValueType = "IPv6 address"
+	TypeFreeformTags   ValueType = "JSON object of strings"
+	TypeDefinedTags    ValueType = "JSON object of objects"
+	TypeServiceAccount ValueType = "name"
+	TypeRuleSets       ValueType = "JSON object of rule sets"
+	TypeText           ValueType = "text"
 )
 
 // Mutability says what a change of an annotation does to a live balancer.
@@ -89,6 +97,8 @@ type Annotation struct {
 	Since   string // first version that knows it
 	Text    string // what it does, one sentence
 
+	// EmptyCounts means that an empty value is one; else it counts as no annotation.
+	EmptyCounts bool
 	// Deprecated names the key that replaces this one.
 	Deprecated string
 	// Internal keys are written by this program.

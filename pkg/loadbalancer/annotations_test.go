@@ -92,6 +92,9 @@ func TestAnnotationValues(t *testing.T) {
 		{annotationSourceRanges, []string{"10.0.0.0/8, 203.0.113.7/24,", "fd00::/8"}, map[string]string{"10.0.0.1": "no CIDR block", "10.0.0.0/8 fd00::/8": "no CIDR block", "::ffff:10.0.0.0/104": "IPv6 notation"}},
 		{prefixNLB + "freeform-tags", nil, map[string]string{"x": "JSON"}},
 		{prefixNLB + "defined-tags", nil, map[string]string{"x": "JSON"}},
+		{prefixCommon + "oci-load-balancer-rule-sets", []string{"", "{}", `{"a":{"items":[{"action":"HTTP_HEADER"}]}}`}, map[string]string{"a": "JSON", `{"a":{}}`: "no items"}},
+		{prefixCommon + "workload-service-account", []string{"balancer", "team.balancer-1"}, map[string]string{"Not A Name": "name of a ServiceAccount", "shop/balancer": "name of a ServiceAccount"}},
+		{prefixCommon + "load-balancer-replace", []string{"TRUE", "false"}, map[string]string{"yes": "true or false"}},
 		{flexMin, nil, map[string]string{"10": "both are needed"}},
 		{flexMax, nil, map[string]string{"10": "both are needed"}},
 	}

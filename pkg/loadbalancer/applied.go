@@ -28,6 +28,14 @@ type Applied struct {
 	PPv2           *bool            `json:"ppv2,omitempty"`
 	NSGIDs         []string         `json:"nsgs,omitempty"`
 	Rules          *RulesApplied    `json:"rules,omitempty"`
+	// Successor is where the balancer that replaces this one is being made, and Former is the one that was replaced: see
+	// operation.replace.
+	Successor *Spot `json:"successor,omitempty"`
+	Former    *Spot `json:"former,omitempty"`
+	// Families are the address families that the Service asks for; empty for IPv4.
+	Families string `json:"families,omitempty"`
+	// RuleSets maps the names of rule sets of ours to digests of their rules; empty for one that may not be made yet.
+	RuleSets map[string]string `json:"ruleSets,omitempty"`
 }
 
 // applied is the record of a model that was applied.
@@ -43,6 +51,8 @@ func (m *Model) applied() Applied {
 		ProxyProtocol:  m.ProxyProtocol.controlled(),
 		PPv2:           m.PPv2.controlled(),
 		NSGIDs:         m.NSGIDs,
+		Families:       m.Families,
+		RuleSets:       m.RuleSets.digests(),
 	}
 }
 

@@ -51,6 +51,11 @@ func (op *operation) converge(ctx context.Context, live *oci.Balancer, model *Mo
 			return nil, err
 		}
 		if quiet {
+			if slices.ContainsFunc(plan, func(s Step) bool { return s.Action == CreateRuleSet }) {
+				if err := op.claimRuleSets(ctx, model.RuleSets); err != nil {
+					return nil, err
+				}
+			}
 			op.log.Info("Changing balancer", "balancer", live.ID, "plan", describe(plan))
 			replan, sent, err := op.apply(ctx, live, model, last, plan)
 			var pending *Pending
@@ -64,7 +69,7 @@ func (op *operation) converge(ctx context.Context, live *oci.Balancer, model *Mo
 				done = ""
 			}
 		}
-		if live, err = op.m.clouds[live.Kind].Get(ctx, live.ID); err != nil {
+		if live, err = op.cloud(live.Kind).Get(ctx, live.ID); err != nil {
 			return nil, op.refuse("read the balancer", model.Kind, err)
 		}
 	}
@@ -88,7 +93,7 @@ func (op *operation) quiet(ctx context.Context, live *oci.Balancer) (bool, error
 	if op.mem.quiet || live.Kind == oci.KindNLB { // the state of an NLB shows it
 		return true, nil
 	}
-	all, err := op.m.clouds[live.Kind].ListWorkRequests(ctx, live.ID, live.CompartmentID)
+	all, err := op.cloud(live.Kind).ListWorkRequests(ctx, live.ID, live.CompartmentID)
 	if err != nil {
 		return false, op.refuse("list the work requests of the balancer", live.Kind, err)
 	}
@@ -134,7 +139,7 @@ type stepError struct {
 // plan could not be carried out to its end because the balancer has changed; sent, that the service has accepted every
 // step.
 func (op *operation) apply(ctx context.Context, live *oci.Balancer, model *Model, last Applied, plan Plan) (replan, sent bool, err error) {
-	a := &applier{op: op, cloud: op.m.clouds[live.Kind], want: model, last: last, turn: make(chan struct{}, 1), current: live}
+	a := &applier{op: op, cloud: op.cloud(live.Kind), want: model, last: last, turn: make(chan struct{}, 1), current: live}
 	a.turn <- struct{}{}
 	var group errgroup.Group
 	group.SetLimit(1) // an NLB refuses a change while another one runs

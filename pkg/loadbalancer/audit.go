@@ -31,7 +31,11 @@ func (m *Manager) Audit(ctx context.Context, svcs []*v1.Service, nodes []*v1.Nod
 		if svc.DeletionTimestamp != nil || m.locks.busy(svc.UID) {
 			continue
 		}
-		op := &operation{m: m, svc: svc, mem: &serviceMemory{}} // what the memory holds is not needed, and not ours without the lock
+		// What the memory holds is not needed, and not ours without the lock.
+		op := &operation{m: m, as: m.own, svc: svc, mem: newServiceMemory(), quietly: true}
+		if err := op.identify(ctx); err != nil {
+			continue // its next sync says why
+		}
 		live, err := op.fromLists(ctx, lists)
 		if err != nil {
 			if !slices.Contains(errs, err) { // one per list, not one per Service
@@ -93,6 +97,9 @@ func (op *operation) drifted(ctx context.Context, live *oci.Balancer, nodes []*v
 	}
 	if live.State != stateActive {
 		return live.State == stateFailed
+	}
+	if len(lastApplied(op.svc).leftOvers()) > 0 || op.replaces(live) {
+		return true
 	}
 	settings, problems := ParseAnnotations(op.svc.Annotations, live.Kind)
 	model, more := Desired(op.svc, nodes, settings, op.m.cfg, Facts{Live: live, Gone: op.m.deps.Gone})

@@ -46,6 +46,9 @@ func (op *operation) create(ctx context.Context, settings Settings, problems Pro
 	if at := op.settled(token, since); !at.IsZero() {
 		return nil, nil, op.settling(at)
 	}
+	if err := op.claimRuleSets(ctx, model.RuleSets); err != nil {
+		return nil, nil, err
+	}
 	work, id, err := op.sendCreate(ctx, model, token)
 	if err != nil {
 		return nil, nil, err
@@ -67,6 +70,9 @@ func (op *operation) createToken(model *Model) string {
 	}
 	if !op.mem.burnt.IsZero() {
 		owner += " again " + op.mem.burnt.String()
+	}
+	if op.as.name != "" {
+		owner += " as " + op.as.name // tokens are the principal's: another one may make a second balancer under the same
 	}
 	body := model.Balancer()
 	body.Tags = oci.Tags{}
@@ -111,7 +117,7 @@ func earlier(a, b time.Time) time.Time {
 
 // sendCreate sends the create, with the marks unless the limit of tags does not allow them.
 func (op *operation) sendCreate(ctx context.Context, model *Model, token string) (work, id string, err error) {
-	cloud := op.m.clouds[model.Kind]
+	cloud := op.cloud(model.Kind)
 	body := model.Balancer()
 	body.Freeform = withTags(body.Freeform, marksOf(op.svc, op.m.cfg.ClusterID))
 	op.mem.create = &createAttempt{token: token, at: time.Now()}
@@ -131,7 +137,7 @@ func (op *operation) sendCreate(ctx context.Context, model *Model, token string)
 			op.warnings = append(op.warnings, noMarks("its other tags leave no room"))
 		}
 	}
-	op.m.lists.invalidate(place{model.Kind, model.CompartmentID})
+	op.m.lists.invalidate(op.place(model.Kind, model.CompartmentID))
 	if err != nil {
 		return "", "", op.createRefused(model.Kind, err)
 	}
@@ -189,7 +195,7 @@ func (op *operation) specHash() string {
 
 // created waits for the end of a create.
 func (op *operation) created(ctx context.Context, kind oci.BalancerKind, work, id string) (*oci.Balancer, error) {
-	cloud := op.m.clouds[kind]
+	cloud := op.cloud(kind)
 	op.mem.open = append(op.mem.open, openWork{kind: kind, id: work, what: creating, create: true})
 	if err := op.finishOpen(ctx); err != nil {
 		return nil, err
@@ -231,7 +237,7 @@ func (op *operation) creationFailed(ctx context.Context, kind oci.BalancerKind, 
 		return delayed
 	}
 	op.mem.id = id
-	b, err := op.m.clouds[kind].Get(ctx, id)
+	b, err := op.cloud(kind).Get(ctx, id)
 	switch {
 	case errors.Is(err, oci.ErrNotFound): // the next lookup finds out
 		return delayed
@@ -263,7 +269,7 @@ func (op *operation) removeFailed(ctx context.Context, b *oci.Balancer) error {
 
 // whyFailed finds the work request that failed.
 func (op *operation) whyFailed(ctx context.Context, b *oci.Balancer) explanation {
-	cloud := op.m.clouds[b.Kind]
+	cloud := op.cloud(b.Kind)
 	all, err := cloud.ListWorkRequests(ctx, b.ID, b.CompartmentID)
 	if err != nil {
 		op.log.Error(err, "Could not find out why the balancer failed", "balancer", b.ID)

@@ -32,7 +32,14 @@ func (m *Manager) Delete(ctx context.Context, svc *v1.Service) error {
 	deadline, _ := ctx.Deadline()
 	op := m.operation(ctx, m.latest(ctx, svc), nil, deadline)
 	op.deletion = true
-	err = op.deleteAll(klog.NewContext(ctx, op.log))
+	if err := op.tooEarly(); err != nil {
+		return err
+	}
+	err = op.identify(ctx)
+	if err == nil {
+		err = op.deleteAll(klog.NewContext(ctx, op.log))
+	}
+	op.delay(err)
 	op.publish()
 	var pending *Pending
 	if errors.As(err, &pending) {
@@ -63,6 +70,9 @@ func (m *Manager) latest(ctx context.Context, svc *v1.Service) *v1.Service {
 func (op *operation) delete(ctx context.Context) error {
 	found := false
 	op.waitForOpen(ctx)
+	if next := op.mem.successor; next != nil {
+		(&operation{m: op.m, as: op.as, svc: op.svc, mem: next, log: op.log, holdUntil: op.holdUntil}).waitForOpen(ctx)
+	}
 	b, err := op.byOCID(ctx)
 	if err != nil {
 		return err
@@ -87,8 +97,8 @@ func (op *operation) delete(ctx context.Context) error {
 		if len(rest) > 0 {
 			continue
 		}
-		at := op.settled("", since)
-		if at.IsZero() || found && op.mem.create == nil {
+		at := op.undoubted(since)
+		if at.IsZero() || found && op.mem.create == nil && op.mem.successor == nil {
 			return nil
 		}
 		// A create may still bring a balancer to light.
@@ -98,10 +108,23 @@ func (op *operation) delete(ctx context.Context) error {
 	}
 }
 
+// undoubted says from when on no create that was sent can bring a balancer to light any more; zero means now. since is when the
+// lists that show none were begun.
+func (op *operation) undoubted(since time.Time) time.Time {
+	at := op.settled("", since)
+	if op.mem.successor != nil {
+		next := &operation{m: op.m, svc: op.svc, mem: op.mem.successor}
+		if later := next.settled("", since); later.After(at) {
+			return later
+		}
+	}
+	return at
+}
+
 // waitForOpen lets the work requests of this process end, however they do: a create may be among them.
 func (op *operation) waitForOpen(ctx context.Context) {
 	for _, work := range op.mem.open {
-		done, err := op.wait(ctx, op.m.clouds[work.kind], work.id)
+		done, err := op.wait(ctx, op.cloud(work.kind), work.id)
 		if err != nil {
 			op.log.Info("Work request before a deletion did not succeed", "workRequest", work.id, "operation", work.what, "reason", err)
 		}
@@ -114,7 +137,7 @@ func (op *operation) waitForOpen(ctx context.Context) {
 
 // removeOne deletes a balancer and waits until it is gone.
 func (op *operation) removeOne(ctx context.Context, b *oci.Balancer) error {
-	cloud := op.m.clouds[b.Kind]
+	cloud := op.cloud(b.Kind)
 	for {
 		rested, err := op.atRest(ctx, b, stateCreating, stateDeleting)
 		if err != nil {
@@ -137,7 +160,7 @@ func (op *operation) removeOne(ctx context.Context, b *oci.Balancer) error {
 		switch {
 		case errors.Is(err, oci.ErrNotFound):
 			err404 := err
-			gone, err := op.m.gone(ctx, cloud, b)
+			gone, err := op.gone(ctx, cloud, b)
 			if err != nil {
 				return op.refuse(deleting, b.Kind, err)
 			}

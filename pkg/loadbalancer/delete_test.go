@@ -35,7 +35,7 @@ func (r *rig) condemn(svc *v1.Service) *v1.Service {
 }
 
 // drop does what the service controller does for a Service that is being deleted: ask whether there is a balancer, delete
-// it, and take the finalizer away. It says whether the finalizer went.
+// it, and take the finalizer away; after a failure, pause. It says whether the finalizer went.
 func (r *rig) drop(ctx context.Context, svc *v1.Service) bool {
 	_, exists, err := r.m.Exists(ctx, svc)
 	if err == nil && exists {
@@ -44,6 +44,10 @@ func (r *rig) drop(ctx context.Context, svc *v1.Service) bool {
 	var pending *loadbalancer.Pending
 	if errors.As(err, &pending) {
 		r.Errorf("a deletion is pending: %v", err)
+	}
+	var refusal *loadbalancer.Refusal
+	if errors.As(err, &refusal) {
+		time.Sleep(refusal.RetryAfter) // what comes before that is not tried
 	}
 	return err == nil
 }
@@ -254,7 +258,7 @@ func TestTypeAndCompartmentChange(t *testing.T) {
 		r.edit(svc, annotate(prefixCommon+"compartment-id", r.compartment))
 		r.mustSync(svc, nodes)
 		r.equal("balancer", r.only().ID, first.ID)
-		r.equal("events", len(r.cluster.series(loadbalancer.ReasonImmutable)), 2)
+		r.equal("events", len(r.cluster.series(loadbalancer.ReasonImmutable)), 1)
 		r.mustSync(svc, nodes)
 		for _, e := range r.cluster.events {
 			if e.count != 1 {

@@ -34,7 +34,8 @@ const (
 type Facts struct {
 	// Live is the Service's balancer; nil if it has none.
 	Live *oci.Balancer
-	// Subnets are those of SubnetCandidates, in that order; not read for a live balancer.
+	// Subnets are those of SubnetCandidates, in that order; of a live balancer its own, read only if it lacks an address
+	// family that the Service asks for.
 	Subnets []*oci.Subnet
 	// ReservedIP is the public IP object of spec.loadBalancerIP; nil if there is none. Not read for a live balancer.
 	ReservedIP *oci.PublicIP
@@ -62,6 +63,8 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 		IdleSeconds:         setting(s.IdleSeconds, 0),
 		ProxyProtocol:       setting(s.ProxyProtocol, 0),
 		PPv2:                setting(s.PPv2, false),
+		RuleSets:            s.RuleSets,
+		Families:            familiesOf(svc),
 	}
 	if m.CompartmentID == "" {
 		m.CompartmentID = cfg.CompartmentID
@@ -74,16 +77,16 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 	}
 	problems := checkSpec(svc, s)
 	problems = append(problems, checkRules(svc, s, cfg)...)
-	var available families
+	var fam families
+	var familyProblems Problems
 	if facts.Live == nil {
 		problems = append(problems, m.place(svc, s, cfg, facts)...)
-		available = subnetFamilies(facts.Subnets)
+		fam, familyProblems = resolveFamilies(svc, s.Kind, subnetFamilies(facts.Subnets))
 	} else {
-		problems = append(problems, m.keepPlace(svc, s, facts.Live)...)
-		available = balancerFamilies(facts.Live)
+		fam, familyProblems = resolveLiveFamilies(svc, facts.Live, facts.Subnets)
+		problems = append(problems, m.keepPlace(svc, s, facts.Live, fam)...)
 	}
 	problems = append(problems, m.size(s, facts.Live)...)
-	fam, familyProblems := resolveFamilies(svc, s.Kind, available, facts.Live != nil)
 	m.IPMode = fam.mode
 	problems = append(problems, familyProblems...)
 	if len(familyProblems.Fatal()) > 0 {

@@ -14,13 +14,20 @@ import (
 // Diff says what has to be written so that the balancer becomes what the model says. marks are the tags that say whose the
 // balancer is; they are written only along with something else.
 //
-// The order of the steps: backend sets before the listeners that refer to them; on each port, deletions before updates
-// before creations of listeners; backend sets go when no listener refers to them any more.
+// The order of the steps: backend sets and rule sets before the listeners that refer to them; on each port, deletions before
+// updates before creations of listeners; backend sets and rule sets go when no listener refers to them any more.
 func Diff(have *oci.Balancer, want *Model, last Applied, marks map[string]string) (Plan, Problems) {
-	d := differ{have: have, want: want, last: last, created: map[string]int{}}
+	d := differ{
+		have: have, want: want, last: last,
+		created: map[string]int{}, released: map[string][]int{}, foreignRuleSets: map[string]bool{},
+	}
+	d.grow()
+	d.ruleSets()
 	d.backendSets()
 	d.listeners()
 	problems := d.obsoleteBackendSets()
+	problems = append(problems, d.obsoleteRuleSets()...)
+	problems = append(problems, d.shrink()...)
 	d.size()
 	problems = append(problems, d.nsgs()...)
 	if len(d.plan) > 0 && !hasTags(have, marks) {
@@ -73,6 +80,11 @@ type differ struct {
 	leaving map[string][]int
 	// staying counts the listeners that refer to a backend set when the plan is done, by name of the set.
 	staying map[string]int
+
+	grown           int              // the step that makes an NLB dual stack; -1 if there is none
+	ruleSteps       []int            // steps that create rule sets
+	released        map[string][]int // rule set to the steps that take it off a listener
+	foreignRuleSets map[string]bool  // rule sets that listeners of others refer to
 }
 
 func (d *differ) backendSets() {
@@ -80,7 +92,9 @@ func (d *differ) backendSets() {
 		old, exists := d.have.BackendSets[bs.Name]
 		switch {
 		case !exists:
-			d.created[bs.Name] = d.plan.add(Step{Action: CreateBackendSet, Name: bs.Name, Want: i, Detail: fmt.Sprintf("%d backends", len(bs.Backends))})
+			d.created[bs.Name] = d.plan.add(Step{
+				Action: CreateBackendSet, Name: bs.Name, Want: i, After: d.afterGrowth(bs.IPVersion), Detail: fmt.Sprintf("%d backends", len(bs.Backends)),
+			})
 		case !sameBackendSet(old, d.want.mergeBackendSet(old, bs, d.last)):
 			d.plan.add(Step{Action: UpdateBackendSet, Name: bs.Name, Want: i, Detail: backendChange(old, bs)})
 		}
@@ -101,6 +115,9 @@ func (d *differ) listeners() {
 	for _, name := range sortedKeys(d.have.Listeners) {
 		if l := d.have.Listeners[name]; foreign(l) {
 			d.staying[l.BackendSetName]++
+			for _, set := range l.RuleSetNames {
+				d.foreignRuleSets[set] = true
+			}
 		}
 	}
 	freed := map[portKey][]int{} // steps that free a port or a protocol of it
@@ -108,6 +125,7 @@ func (d *differ) listeners() {
 		step := d.plan.add(Step{Action: DeleteListener, Name: l.Name, Want: -1, Detail: fmt.Sprintf("%s :%d", l.Protocol, l.Port)})
 		d.leaving[l.BackendSetName] = append(d.leaving[l.BackendSetName], step)
 		freed[keyOf(l)] = append(freed[keyOf(l)], step)
+		d.releases(step, l.RuleSetNames)
 	}
 	updated := map[portKey][]int{}
 	for i, l := range d.want.Listeners {
@@ -120,21 +138,23 @@ func (d *differ) listeners() {
 		if sameListener(old, merged) {
 			continue
 		}
-		after := slices.Clone(freed[l.key()])
+		after := slices.Concat(freed[l.key()], d.ruleSteps)
 		if step, ok := d.created[l.BackendSet]; ok {
 			after = append(after, step)
 		}
+		slices.Sort(after)
 		step := d.plan.add(Step{Action: UpdateListener, Name: old.Name, Want: i, After: after, Detail: listenerChange(old, merged)})
 		if old.BackendSetName != l.BackendSet {
 			d.leaving[old.BackendSetName] = append(d.leaving[old.BackendSetName], step)
 		}
 		updated[l.key()] = append(updated[l.key()], step)
+		d.releases(step, old.RuleSetNames)
 	}
 	for i, l := range d.want.Listeners {
 		if _, exists := taken[i]; exists {
 			continue
 		}
-		after := slices.Concat(freed[l.key()], updated[l.key()])
+		after := slices.Concat(freed[l.key()], updated[l.key()], d.ruleSteps, d.afterGrowth(l.IPVersion))
 		if step, ok := d.created[l.BackendSet]; ok {
 			after = append(after, step)
 		}
@@ -211,6 +231,7 @@ func listenerChange(old, merged oci.Listener) string {
 	changed("idle timeout", orDefault(old.IdleTimeoutSeconds, 0), orDefault(merged.IdleTimeoutSeconds, 0))
 	changed("proxy protocol", orDefault(old.ProxyProtocolVersion, 0), orDefault(merged.ProxyProtocolVersion, 0))
 	changed("proxy protocol v2", orDefault(old.PPv2, false), orDefault(merged.PPv2, false))
+	changed("rule sets", listedRuleSets(old.RuleSetNames), listedRuleSets(merged.RuleSetNames))
 	return strings.Join(changes, "; ")
 }
 

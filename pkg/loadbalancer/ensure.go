@@ -16,6 +16,9 @@ import (
 
 // ensure brings the Service's balancer to what the Service asks for.
 func (op *operation) ensure(ctx context.Context) (*oci.Balancer, Settings, error) {
+	if err := op.identify(ctx); err != nil {
+		return nil, Settings{}, err
+	}
 	if err := op.finishOpen(ctx); err != nil {
 		return nil, Settings{}, err
 	}
@@ -25,6 +28,9 @@ func (op *operation) ensure(ctx context.Context) (*oci.Balancer, Settings, error
 	}
 	kind := WantedKind(op.svc.Annotations)
 	if live != nil {
+		if op.replaces(live) {
+			return op.replace(ctx, live)
+		}
 		kind = live.Kind
 	}
 	settings, problems := ParseAnnotations(op.svc.Annotations, kind)
@@ -38,7 +44,13 @@ func (op *operation) ensure(ctx context.Context) (*oci.Balancer, Settings, error
 		return nil, settings, err
 	}
 	op.mem.id = live.ID
-	op.save(ctx, live.ID, op.applied(model))
+	former, err := op.settleReplacement(ctx, live)
+	if err != nil {
+		return nil, settings, err
+	}
+	record := op.applied(model)
+	record.Former = former
+	op.save(ctx, live.ID, record)
 	if err := op.dropFormerGroup(ctx, live, model); err != nil {
 		return nil, settings, err
 	}
@@ -78,7 +90,7 @@ func (op *operation) findAtRest(ctx context.Context) (*oci.Balancer, time.Time, 
 // isGone notes that a balancer was proven to be gone.
 func (op *operation) isGone(b *oci.Balancer) {
 	op.mem.gone, op.mem.id = b.ID, ""
-	op.m.lists.invalidate(place{b.Kind, b.CompartmentID})
+	op.m.lists.invalidate(op.place(b.Kind, b.CompartmentID))
 }
 
 // desired makes the model, and tells what is to be told about it.
@@ -96,7 +108,11 @@ func (op *operation) desired(settings Settings, problems Problems, facts Facts) 
 
 // update changes a live balancer.
 func (op *operation) update(ctx context.Context, settings Settings, problems Problems, live *oci.Balancer) (*oci.Balancer, *Model, error) {
-	model, err := op.desired(settings, problems, Facts{Live: live})
+	facts, err := op.liveFacts(ctx, live)
+	if err != nil {
+		return nil, nil, err
+	}
+	model, err := op.desired(settings, problems, facts)
 	if err != nil {
 		op.refusedRules(ctx, live)
 		return nil, nil, err
@@ -104,7 +120,10 @@ func (op *operation) update(ctx context.Context, settings Settings, problems Pro
 	if err := op.prepareRules(ctx, ruleInputs{settings: settings, model: model, live: live, mayWrite: true}); err != nil {
 		return nil, nil, err
 	}
-	last := lastApplied(op.svc)
+	last := op.last()
+	if !model.RuleSets.Managed {
+		op.mem.ruleSets = nil
+	}
 	marks := marksOf(op.svc, op.m.cfg.ClusterID)
 	told := false
 	live, err = op.converge(ctx, live, model, last, func(b *oci.Balancer) Plan {
@@ -123,6 +142,9 @@ func (op *operation) update(ctx context.Context, settings Settings, problems Pro
 
 // updateBackends changes the backends of a live balancer.
 func (op *operation) updateBackends(ctx context.Context) error {
+	if err := op.identify(ctx); err != nil {
+		return err
+	}
 	if err := op.finishOpen(ctx); err != nil {
 		return err
 	}
@@ -177,8 +199,8 @@ func (op *operation) readFacts(ctx context.Context, s Settings) (Facts, error) {
 		}
 		facts.Subnets = append(facts.Subnets, subnet)
 	}
-	if ip := op.svc.Spec.LoadBalancerIP; ip != "" && op.m.deps.PublicIPs != nil && isPublicCandidate(ip) && !orDefault(s.Internal, false) {
-		found, err := op.m.deps.PublicIPs.GetPublicIPByAddress(ctx, ip)
+	if ip := op.svc.Spec.LoadBalancerIP; ip != "" && op.as.publicIPs != nil && isPublicCandidate(ip) && !orDefault(s.Internal, false) {
+		found, err := op.as.publicIPs.GetPublicIPByAddress(ctx, ip)
 		switch {
 		case errors.Is(err, oci.ErrNotFound): // Desired says so
 		case err != nil:

@@ -38,9 +38,55 @@ func required(svc *v1.Service) bool {
 	return p != nil && *p == v1.IPFamilyPolicyRequireDualStack
 }
 
-// resolveFamilies decides about the families. available are those of the balancer's subnets, or those that a live
-// balancer has addresses of.
-func resolveFamilies(svc *v1.Service, kind oci.BalancerKind, available families, live bool) (families, Problems) {
+// resolveFamilies decides about the families of a new balancer, of which every subnet must have them.
+func resolveFamilies(svc *v1.Service, kind oci.BalancerKind, available families) (families, Problems) {
+	v4, v6 := wantedFamilies(svc)
+	got, problems := commonFamilies(svc, kind, available, "the subnet of the balancer")
+	if missing := missingFamily(v4, v6, got); missing != "" && required(svc) && len(problems) == 0 {
+		problems.fatal(ReasonUnsupportedService, fmt.Sprintf("ipFamilyPolicy RequireDualStack needs %s, which the subnet of the balancer does not have", missing))
+	}
+	got.mode = modeOf(got.v4, got.v6)
+	return got.ofBackends(kind), problems
+}
+
+// resolveLiveFamilies decides about the families of a live balancer. That of an NLB can change between IPv4 and both; anything
+// else stays as it is. subnets are those of the balancer, if they were read.
+func resolveLiveFamilies(svc *v1.Service, live *oci.Balancer, subnets []*oci.Subnet) (families, Problems) {
+	v4, v6 := wantedFamilies(svc)
+	have := balancerFamilies(live)
+	mode := modeOf(have.v4, have.v6)
+	possible := have
+	switch {
+	case live.Kind != oci.KindNLB:
+	case mode == oci.IPModeV4 && v6 && len(subnets) > 0 && subnetFamilies(subnets).v6:
+		possible.v6 = true
+		mode = oci.IPModeDual
+	case mode == oci.IPModeDual && !v6:
+		mode = oci.IPModeV4
+	}
+	got, problems := commonFamilies(svc, live.Kind, possible, "the live balancer")
+	if len(problems) > 0 {
+		return got, problems
+	}
+	got.mode = mode
+	immutable := func(format string, args ...any) {
+		problems.warn(ReasonImmutable, fmt.Sprintf(format, args...)+"; this cannot change on a live balancer: recreate the Service to apply it")
+	}
+	missing := missingFamily(v4, v6, got)
+	inSubnet := len(subnets) > 0 && (missing == "IPv6" && subnetFamilies(subnets).v6 || missing == "IPv4" && subnetFamilies(subnets).v4)
+	switch {
+	case missing != "" && live.Kind == oci.KindNLB && !inSubnet && required(svc):
+		problems.warn(ReasonImmutable, fmt.Sprintf("the Service asks for %s, which the subnet of the live balancer does not have; it stays as it is", missing))
+	case missing != "" && (required(svc) || inSubnet):
+		immutable("the Service asks for %s, which the live balancer does not have", missing)
+	case live.Kind == oci.KindLB && have.v6 && !v6:
+		immutable("the Service asks for IPv4 alone, and the live balancer has IPv6 too")
+	}
+	return got.ofBackends(live.Kind), problems
+}
+
+// commonFamilies are those that the Service asks for and that are there.
+func commonFamilies(svc *v1.Service, kind oci.BalancerKind, available families, where string) (families, Problems) {
 	var problems Problems
 	v4, v6 := wantedFamilies(svc)
 	if kind == oci.KindLB && !v4 {
@@ -48,38 +94,39 @@ func resolveFamilies(svc *v1.Service, kind oci.BalancerKind, available families,
 		return families{}, problems
 	}
 	got := families{v4: v4 && available.v4, v6: v6 && available.v6}
-	missing := ""
-	switch {
-	case v4 && !got.v4:
-		missing = "IPv4"
-	case v6 && !got.v6:
-		missing = "IPv6"
-	}
-	where := "the subnet of the balancer"
-	if live {
-		where = "the live balancer"
-	}
-	switch {
-	case missing == "":
-	case !got.v4 && !got.v6:
-		problems.fatal(ReasonUnsupportedService, fmt.Sprintf("the Service asks for %s, which %s does not have", missing, where))
-	case required(svc) && live:
-		problems.warn(ReasonImmutable, fmt.Sprintf("the Service asks for %s, which %s does not have; address families of a live balancer are not changed by this version", missing, where))
-	case required(svc):
-		problems.fatal(ReasonUnsupportedService, fmt.Sprintf("ipFamilyPolicy RequireDualStack needs %s, which %s does not have", missing, where))
-	}
-	switch {
-	case got.v4 && got.v6:
-		got.mode = oci.IPModeDual
-	case got.v6:
-		got.mode = oci.IPModeV6
-	default:
-		got.mode = oci.IPModeV4
-	}
-	if kind == oci.KindLB {
-		got.v4, got.v6 = true, false // the backends of a load balancer have IPv4 addresses only
+	if !got.v4 && !got.v6 {
+		problems.fatal(ReasonUnsupportedService, fmt.Sprintf("the Service asks for %s, which %s does not have", missingFamily(v4, v6, got), where))
 	}
 	return got, problems
+}
+
+// missingFamily names a family that the Service asks for and does not get.
+func missingFamily(v4, v6 bool, got families) string {
+	switch {
+	case v4 && !got.v4:
+		return "IPv4"
+	case v6 && !got.v6:
+		return "IPv6"
+	}
+	return ""
+}
+
+func modeOf(v4, v6 bool) string {
+	switch {
+	case v4 && v6:
+		return oci.IPModeDual
+	case v6:
+		return oci.IPModeV6
+	}
+	return oci.IPModeV4
+}
+
+// ofBackends are the families of listeners and backends, where the balancer has these.
+func (f families) ofBackends(kind oci.BalancerKind) families {
+	if kind == oci.KindLB {
+		f.v4, f.v6 = true, false // the backends of a load balancer have IPv4 addresses only
+	}
+	return f
 }
 
 // subnetFamilies are the families that every one of the subnets has.

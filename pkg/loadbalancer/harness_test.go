@@ -60,6 +60,7 @@ type rig struct {
 	groups                                 []string
 
 	cluster  *cluster
+	accounts *accounts
 	nodesNow []*v1.Node // what the manager's Nodes returns, if not nil
 	cfg      loadbalancer.Config
 	m        *loadbalancer.Manager
@@ -98,6 +99,7 @@ func newRig(t *testing.T, o ocisim.Options) *rig {
 	for i := range 6 {
 		r.groups = append(r.groups, region.AddSecurityGroup(ocisim.SecurityGroup{VCN: vcn, Name: fmt.Sprintf("group-%d", i)}))
 	}
+	r.accounts = &accounts{rig: r, byName: map[string]*loadbalancer.Identity{}}
 	r.cluster = &cluster{t: t, services: map[types.UID]*v1.Service{}}
 	r.cfg = loadbalancer.Config{ClusterID: clusterID, CompartmentID: r.compartment, Subnet1: r.public}
 	r.restart()
@@ -124,6 +126,7 @@ func (r *rig) newManager(transport http.RoundTripper) *loadbalancer.Manager {
 		Events:     r.cluster.event,
 		Records:    r.cluster,
 		Conditions: r.cluster,
+		Identities: r.accounts,
 		Fresh:      r.cluster.fresh,
 		Gone:       r.gone,
 	}
@@ -135,8 +138,13 @@ func (r *rig) newManager(transport http.RoundTripper) *loadbalancer.Manager {
 
 func (r *rig) connect(transport http.RoundTripper) *oci.Client {
 	r.Helper()
+	return r.connectAs("ocid1.user.oc1..ccm", transport)
+}
+
+func (r *rig) connectAs(user string, transport http.RoundTripper) *oci.Client {
+	r.Helper()
 	principal, err := oci.UserPrincipal(oci.UserCredentials{
-		Tenancy: r.region.Options().Tenancy, User: "ocid1.user.oc1..ccm", Region: r.region.Options().Region,
+		Tenancy: r.region.Options().Tenancy, User: user, Region: r.region.Options().Region,
 		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: signingKey(),
 	})
 	if err != nil {

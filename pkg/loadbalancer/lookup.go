@@ -29,6 +29,7 @@ const (
 type place struct {
 	kind        oci.BalancerKind
 	compartment string
+	as          string // name of the principal that lists
 }
 
 // find returns the Service's balancer with its ETag, or nil if complete lists prove that there is none; since says when
@@ -64,10 +65,10 @@ func (op *operation) find(ctx context.Context) (b *oci.Balancer, since time.Time
 func (op *operation) byOCID(ctx context.Context) (*oci.Balancer, error) {
 	ids := []string{op.mem.id, op.svc.Annotations[AnnotationOCID]}
 	for i, id := range ids {
-		if id == "" || slices.Contains(ids[:i], id) {
+		if id == "" || id == op.except || slices.Contains(ids[:i], id) {
 			continue
 		}
-		cloud := op.m.cloudOf(id)
+		cloud := op.cloudOf(id)
 		if cloud == nil {
 			op.warn(ReasonNotOurs, fmt.Sprintf("annotation %s has the value %q, which is no OCID of a balancer; the balancer is looked up by its marks", AnnotationOCID, id))
 			continue
@@ -111,7 +112,7 @@ func (op *operation) listed(ctx context.Context, maxAge time.Duration) ([]*oci.B
 			since = at
 		}
 		for _, b := range all {
-			if b.State != stateDeleted && op.owns(b) != notOwned {
+			if b.State != stateDeleted && b.ID != op.except && op.owns(b) != notOwned {
 				found = append(found, b)
 			}
 		}
@@ -125,30 +126,36 @@ func (op *operation) listed(ctx context.Context, maxAge time.Duration) ([]*oci.B
 // changed; they count as far as they can be listed, since many clusters have no policy for the kind that they do not use.
 // At a deletion, what is recorded counts, and annotations only if nothing is: a wrong one must not stand in the way.
 func (op *operation) places() (required, optional []place) {
+	if op.only != nil {
+		return []place{*op.only}, nil
+	}
 	last := lastApplied(op.svc)
-	wanted := place{WantedKind(op.svc.Annotations), op.compartment()}
+	for _, spot := range last.leftOvers() {
+		required = append(required, op.place(spot.Kind, spot.CompartmentID))
+	}
+	wanted := op.place(WantedKind(op.svc.Annotations), op.compartment())
 	kinds := []oci.BalancerKind{last.Kind, kindOf(op.svc.Annotations[AnnotationOCID]), kindOf(op.mem.id)}
 	for _, kind := range kinds {
 		if kind == "" {
 			continue
 		}
 		if last.CompartmentID != "" {
-			required = append(required, place{kind, last.CompartmentID})
+			required = append(required, op.place(kind, last.CompartmentID))
 		} else {
-			required = append(required, place{kind, wanted.compartment})
+			required = append(required, op.place(kind, wanted.compartment))
 		}
 	}
-	if !op.deletion || len(required) == 0 {
+	if !op.deletion || len(required) == len(last.leftOvers()) {
 		required = append(required, wanted)
 	}
 	for _, kind := range []oci.BalancerKind{wanted.kind, oci.KindLB, oci.KindNLB} {
 		for _, c := range []string{wanted.compartment, last.CompartmentID, op.m.cfg.CompartmentID} {
-			optional = append(optional, place{kind, c})
+			optional = append(optional, op.place(kind, c))
 		}
 	}
 	required, optional = distinct(required), distinct(optional)
 	optional = slices.DeleteFunc(optional, func(p place) bool { return slices.Contains(required, p) })
-	known := func(p place) bool { return p.compartment == "" || op.m.clouds[p.kind] == nil }
+	known := func(p place) bool { return p.compartment == "" || op.cloud(p.kind) == nil }
 	return slices.DeleteFunc(required, known), slices.DeleteFunc(optional, known)
 }
 
@@ -232,13 +239,13 @@ func (op *operation) inStatus(b *oci.Balancer) bool {
 // was read just now: what is in it and answers 404 is there, but hidden from us.
 func (op *operation) read(ctx context.Context, candidates []*oci.Balancer, fresh bool) (*oci.Balancer, error) {
 	for i, c := range candidates {
-		cloud := op.m.clouds[c.Kind]
+		cloud := op.cloud(c.Kind)
 		b, err := cloud.Get(ctx, c.ID)
 		switch {
 		case errors.Is(err, oci.ErrNotFound) && !fresh:
 			continue
 		case errors.Is(err, oci.ErrNotFound):
-			gone, proofErr := op.m.gone(ctx, cloud, c)
+			gone, proofErr := op.gone(ctx, cloud, c)
 			if proofErr != nil {
 				err = proofErr
 			}

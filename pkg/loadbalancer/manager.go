@@ -20,9 +20,10 @@ import (
 // Manager looks after the balancers of all Services of the cluster. Its methods may be called concurrently; calls about
 // one Service run one after the other.
 type Manager struct {
-	cfg    Config
-	deps   Deps
-	clouds map[oci.BalancerKind]Cloud
+	cfg        Config
+	deps       Deps
+	own        *principal // who calls unless a Service says otherwise
+	principals *principals
 
 	started time.Time
 	locks   *locks
@@ -44,18 +45,14 @@ func New(cfg Config, deps Deps) *Manager {
 	m := &Manager{
 		cfg:     cfg.withDefaults(),
 		deps:    deps,
-		clouds:  map[oci.BalancerKind]Cloud{},
 		started: time.Now(),
 		locks:   newLocks(),
 		memory:  newMemory(),
 	}
-	for _, cloud := range []Cloud{deps.LB, deps.NLB} {
-		if cloud != nil {
-			m.clouds[cloud.Kind()] = cloud
-		}
-	}
+	m.principals = &principals{byName: map[string]*principal{}}
+	m.own = m.principals.put("", &Identity{LB: deps.LB, NLB: deps.NLB, PublicIPs: deps.PublicIPs})
 	m.lists = newSnapshots(func(ctx context.Context, p place) ([]*oci.Balancer, error) {
-		return m.clouds[p.kind].List(ctx, p.compartment, "")
+		return m.principals.get(p.as).clouds[p.kind].List(ctx, p.compartment, "")
 	})
 	m.subnets = newSnapshots(deps.Subnets.GetSubnet)
 	m.listTimes = newSnapshots(m.readListTimes)
@@ -120,15 +117,24 @@ func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancer
 	defer release()
 	op := m.operation(ctx, svc, nil, time.Now().Add(m.cfg.Hold))
 	op.deletion = true // nobody else asks
-	b, since, err := op.find(ctx)
+	if op.tooEarly() != nil {
+		return &v1.LoadBalancerStatus{}, true, nil // Delete says why
+	}
+	err = op.identify(ctx)
+	var b *oci.Balancer
+	var since time.Time
+	if err == nil {
+		b, since, err = op.find(ctx)
+	}
 	switch {
 	case err != nil:
+		op.delay(err)
 		return nil, false, err
 	case b != nil:
 		settings, _ := ParseAnnotations(svc.Annotations, b.Kind)
 		return statusOf(b, settings), true, nil
 	}
-	return &v1.LoadBalancerStatus{}, len(op.mem.open) > 0 || !op.settled("", since).IsZero() || op.mayHaveRules(), nil
+	return &v1.LoadBalancerStatus{}, len(op.mem.open) > 0 || !op.undoubted(since).IsZero() || op.mayHaveRules(), nil
 }
 
 // locked runs an operation under the Service's lock, with the Service as it is now.
@@ -165,6 +171,7 @@ func (m *Manager) locked(ctx context.Context, svc *v1.Service, nodes []*v1.Node,
 func (m *Manager) operation(ctx context.Context, svc *v1.Service, nodes []*v1.Node, holdUntil time.Time) *operation {
 	return &operation{
 		m:         m,
+		as:        m.own,
 		svc:       svc,
 		nodes:     nodes,
 		mem:       m.memory.of(svc.UID),
@@ -191,6 +198,3 @@ func (m *Manager) fresh(ctx context.Context, svc *v1.Service) (*v1.Service, erro
 	}
 	return live, nil
 }
-
-// cloudOf returns the service that a balancer of this OCID belongs to; nil if it is none.
-func (m *Manager) cloudOf(id string) Cloud { return m.clouds[kindOf(id)] }

@@ -45,6 +45,12 @@ type serviceMemory struct {
 	sent string
 	// rules are the security rules as they were last in order; nil if this process has not seen that.
 	rules *RulesApplied
+	// deletion is the last try to delete the balancer; nil if there was none that failed.
+	deletion *delayedDeletion
+	// successor is what is known about the balancer that is to replace this one.
+	successor *serviceMemory
+	// ruleSets are digests of the rule sets that this process has sent, by name.
+	ruleSets map[string]string
 	// quiet means that no work request of an earlier process is open.
 	quiet bool
 
@@ -78,6 +84,10 @@ type openWork struct {
 	create bool // of the balancer itself
 }
 
+func newServiceMemory() *serviceMemory {
+	return &serviceMemory{refusals: map[string]string{}, told: map[string]bool{}}
+}
+
 func newMemory() *memory { return &memory{services: map[types.UID]*serviceMemory{}} }
 
 func (m *memory) of(uid types.UID) *serviceMemory {
@@ -85,7 +95,7 @@ func (m *memory) of(uid types.UID) *serviceMemory {
 	defer m.mu.Unlock()
 	s := m.services[uid]
 	if s == nil {
-		s = &serviceMemory{refusals: map[string]string{}, told: map[string]bool{}}
+		s = newServiceMemory()
 		m.services[uid] = s
 	}
 	s.used = time.Now()

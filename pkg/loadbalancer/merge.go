@@ -137,6 +137,7 @@ func (m *Model) newListener(want Listener) oci.Listener {
 	}
 	l.IdleTimeoutSeconds = idleTimeout(m.IdleSeconds.Value)
 	l.ProxyProtocolVersion = proxyVersion(m.ProxyProtocol.Value)
+	l.RuleSetNames = m.RuleSets.merge(nil, Applied{})
 	return l
 }
 
@@ -156,6 +157,9 @@ func (m *Model) mergeListener(have oci.Listener, want Listener, last Applied) oc
 	}
 	out.IdleTimeoutSeconds = idleTimeout(m.IdleSeconds.over(int(orDefault(have.IdleTimeoutSeconds, 0)), last.IdleSeconds))
 	out.ProxyProtocolVersion = proxyVersion(m.ProxyProtocol.over(orDefault(have.ProxyProtocolVersion, 0), last.ProxyProtocol))
+	if names := m.RuleSets.merge(have.RuleSetNames, last); !sameSet(names, have.RuleSetNames) {
+		out.RuleSetNames = names
+	}
 	return out
 }
 
@@ -178,7 +182,8 @@ func sameListener(a, b oci.Listener) bool {
 	return a.BackendSetName == b.BackendSetName && a.Port == b.Port && a.Protocol == b.Protocol &&
 		orDefault(a.PPv2, false) == orDefault(b.PPv2, false) &&
 		orDefault(a.IdleTimeoutSeconds, 0) == orDefault(b.IdleTimeoutSeconds, 0) &&
-		orDefault(a.ProxyProtocolVersion, 0) == orDefault(b.ProxyProtocolVersion, 0)
+		orDefault(a.ProxyProtocolVersion, 0) == orDefault(b.ProxyProtocolVersion, 0) &&
+		sameSet(a.RuleSetNames, b.RuleSetNames)
 }
 
 // mergeNSGs returns the network security groups that the balancer should be in: those that the Service names, and those

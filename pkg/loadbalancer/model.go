@@ -63,7 +63,7 @@ type Model struct {
 	// For creation only.
 	SubnetIDs           []string
 	Private             bool
-	IPMode              string
+	IPMode              string // of a live NLB too
 	ReservedIPID        string
 	AssignedPrivateIPv4 string
 	AssignedIPv6        string
@@ -87,7 +87,10 @@ type Model struct {
 
 	BackendSets []BackendSet
 	Listeners   []Listener
+	RuleSets    RuleSets // LB
 
+	// Families are those that the Service asks for, for the record.
+	Families string
 	// KeepBackends leaves the backends of existing backend sets as they are.
 	KeepBackends bool
 }
@@ -147,6 +150,9 @@ func (m *Model) Balancer() *oci.Balancer {
 	for _, l := range m.Listeners {
 		b.Listeners[l.Name] = m.newListener(l)
 	}
+	if len(m.RuleSets.Sets) > 0 {
+		b.RuleSets = m.RuleSets.Sets
+	}
 	return b
 }
 
@@ -174,6 +180,7 @@ func (m *Model) String() string {
 		p.line(1, "proxy protocol v2: %s", m.PPv2)
 	}
 	p.tags(m.Tags)
+	p.ruleSets(m.RuleSets)
 	for _, l := range m.Listeners {
 		p.line(1, "listener %s: %s :%d%s -> %s", l.Name, l.Protocol, l.Port, before(" ", l.IPVersion), l.BackendSet)
 	}

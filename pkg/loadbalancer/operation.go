@@ -21,6 +21,7 @@ import (
 // operation is one call about one Service, made under the Service's lock.
 type operation struct {
 	m     *Manager
+	as    *principal // who calls
 	svc   *v1.Service
 	nodes []*v1.Node
 	mem   *serviceMemory
@@ -28,6 +29,11 @@ type operation struct {
 
 	// holdUntil is when the caller is to be released.
 	holdUntil time.Time
+	// only, if it is set, is where the balancer has to be; except is the OCID of one that is passed over.
+	only   *place
+	except string
+	// quietly means that nobody is told anything.
+	quietly bool
 	// deletion means that the Service is to go.
 	deletion bool
 	// warnings are collected on the way and published at the end; complete says that there are no others.
@@ -62,7 +68,7 @@ const maxEvent = 1024
 
 func (op *operation) event(reason, message string) {
 	message = shortened(message, maxEvent-4)
-	if op.m.deps.Events != nil {
+	if op.m.deps.Events != nil && !op.quietly {
 		op.m.deps.Events(op.svc, Event{Type: v1.EventTypeWarning, Reason: reason, Message: message})
 	}
 }
@@ -150,7 +156,7 @@ func (op *operation) pause(ctx context.Context, d time.Duration) error {
 func (op *operation) finishOpen(ctx context.Context) error {
 	for len(op.mem.open) > 0 {
 		work := op.mem.open[0]
-		done, err := op.wait(ctx, op.m.clouds[work.kind], work.id)
+		done, err := op.wait(ctx, op.cloud(work.kind), work.id)
 		var failed *oci.WorkRequestError
 		switch {
 		case errors.Is(err, errHeld):
@@ -187,7 +193,7 @@ func (op *operation) pending() *Pending {
 	return &Pending{What: strings.Join(what, ", "), wait: func(ctx context.Context) error {
 		for _, work := range open {
 			// How it ended, the next call finds out and tells.
-			if _, err := op.m.clouds[work.kind].Wait(ctx, work.id); err != nil && ctx.Err() != nil {
+			if _, err := op.cloud(work.kind).Wait(ctx, work.id); err != nil && ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
@@ -197,12 +203,12 @@ func (op *operation) pending() *Pending {
 
 // atRest waits until the balancer is in none of the given states, and returns how it is then; nil if it has gone.
 func (op *operation) atRest(ctx context.Context, b *oci.Balancer, busy ...string) (*oci.Balancer, error) {
-	cloud := op.m.clouds[b.Kind]
+	cloud := op.cloud(b.Kind)
 	what := fmt.Sprintf("%s is %s", b.ID, b.State)
-	rested, err := op.m.poll(ctx, cloud, b, func(d time.Duration) error { return op.pause(ctx, d) }, busy...)
+	rested, err := op.poll(ctx, cloud, b, func(d time.Duration) error { return op.pause(ctx, d) }, busy...)
 	if errors.Is(err, errHeld) {
 		return nil, &Pending{What: what, wait: func(ctx context.Context) error {
-			_, err := op.m.poll(ctx, cloud, b, func(d time.Duration) error { return sleep(ctx, d) }, busy...)
+			_, err := op.poll(ctx, cloud, b, func(d time.Duration) error { return sleep(ctx, d) }, busy...)
 			return err
 		}}
 	}
@@ -214,14 +220,28 @@ func (op *operation) atRest(ctx context.Context, b *oci.Balancer, busy ...string
 
 // save records the balancer and what was applied in the Service's annotations, if they say something else.
 func (op *operation) save(ctx context.Context, id string, a Applied) {
-	r := Record{OCID: id, LastApplied: a.encode()}
-	if op.m.deps.Records == nil || op.svc.Annotations[AnnotationOCID] == r.OCID && op.svc.Annotations[AnnotationLastApplied] == r.LastApplied {
-		return
-	}
-	if err := op.m.deps.Records.Save(ctx, op.svc, r); err != nil {
+	if err := op.record(ctx, id, a); err != nil {
 		// The balancer is as it should be; the next sync records it.
 		op.log.Error(err, "Could not record the balancer in the Service's annotations", "balancer", id)
 	}
+}
+
+// record writes a record into the Service's annotations, if they say something else.
+func (op *operation) record(ctx context.Context, id string, a Applied) error {
+	r := Record{OCID: id, LastApplied: a.encode()}
+	if op.m.deps.Records == nil || op.svc.Annotations[AnnotationOCID] == r.OCID && op.svc.Annotations[AnnotationLastApplied] == r.LastApplied {
+		return nil
+	}
+	if err := op.m.deps.Records.Save(ctx, op.svc, r); err != nil {
+		return fmt.Errorf("record the balancer of Service %s in its annotations: %w", serviceKey(op.svc), err)
+	}
+	// The next record is compared with this one.
+	op.svc = op.svc.DeepCopy()
+	if op.svc.Annotations == nil {
+		op.svc.Annotations = map[string]string{}
+	}
+	op.svc.Annotations[AnnotationOCID], op.svc.Annotations[AnnotationLastApplied] = r.OCID, r.LastApplied
+	return nil
 }
 
 // condition writes the outcome into the Service's status, if it says something else.

@@ -120,30 +120,21 @@ func hintAssigned(kind oci.BalancerKind) string {
 }
 
 // keepPlace takes over what cannot change on a live balancer, and names every difference from what is asked for.
-func (m *Model) keepPlace(svc *v1.Service, s Settings, live *oci.Balancer) Problems {
+func (m *Model) keepPlace(svc *v1.Service, s Settings, live *oci.Balancer, fam families) Problems {
 	var problems Problems
 	immutable := func(format string, args ...any) {
 		problems.warn(ReasonImmutable, fmt.Sprintf(format, args...)+"; this cannot change on a live balancer: recreate the Service to apply it")
 	}
-	if wanted := WantedKind(svc.Annotations); wanted != live.Kind {
-		immutable("annotation %s asks for %s, the balancer is of type %s", annotationType, wanted, live.Kind)
-	}
-	if m.CompartmentID != live.CompartmentID && live.CompartmentID != "" {
-		if s.CompartmentID != "" {
-			immutable("annotation %s asks for %s, the balancer is in %s", annotationCompartment, s.CompartmentID, live.CompartmentID)
-		}
-		m.CompartmentID = live.CompartmentID
-	}
+	problems = append(problems, m.keepKind(svc, s, live)...)
 	if m.Private != live.Private {
 		immutable("annotation %s asks for a %s balancer, this one is %s", internalKey(s.Kind), visibility(m.Private), visibility(live.Private))
 	}
 	m.Private = live.Private
-	for _, wanted := range []string{s.Subnet1, s.Subnet2} {
-		// Of two subnets the balancer may use one only, see chooseSubnets; what counts is whether it is in any of them.
-		if wanted != "" && len(live.SubnetIDs) > 0 && !slices.ContainsFunc([]string{s.Subnet1, s.Subnet2}, func(id string) bool { return slices.Contains(live.SubnetIDs, id) }) {
-			immutable("the annotations ask for subnet %s, the balancer is in %s", wanted, strings.Join(live.SubnetIDs, ", "))
-			break
-		}
+	named := slices.DeleteFunc([]string{s.Subnet1, s.Subnet2}, func(id string) bool { return id == "" })
+	missing := slices.DeleteFunc(slices.Clone(named), func(id string) bool { return slices.Contains(live.SubnetIDs, id) })
+	// Of two subnets the balancer may use one only, see chooseSubnets.
+	if len(live.SubnetIDs) > 0 && len(missing) > 0 && (len(missing) == len(named) || len(live.SubnetIDs) > 1) {
+		immutable("the annotations ask for subnet %s, the balancer is in %s", missing[0], strings.Join(live.SubnetIDs, ", "))
 	}
 	m.SubnetIDs = live.SubnetIDs
 	has := func(ip string) bool {
@@ -154,11 +145,34 @@ func (m *Model) keepPlace(svc *v1.Service, s Settings, live *oci.Balancer) Probl
 		{"annotation " + prefixNLB + "assigned-private-ipv4", s.AssignedPrivateIPv4},
 		{"annotation " + prefixNLB + "assigned-ipv6", s.AssignedIPv6},
 	} {
+		if fam.mode == oci.IPModeDual && live.IPMode == oci.IPModeV4 && wanted.ip == s.AssignedIPv6 {
+			continue // the balancer gets its IPv6 address now
+		}
 		if wanted.ip != "" && len(live.Addresses) > 0 && !has(wanted.ip) {
 			immutable("%s asks for %s, which the balancer does not have", wanted.what, wanted.ip)
 		}
 	}
 	return problems
+}
+
+// keepKind takes over the kind and the compartment of a live balancer, and tells, in one event, if others are asked for.
+func (m *Model) keepKind(svc *v1.Service, s Settings, live *oci.Balancer) Problems {
+	var differences []string
+	if wanted := WantedKind(svc.Annotations); wanted != live.Kind && legalKind(svc.Annotations) {
+		differences = append(differences, fmt.Sprintf("annotation %s asks for %s, the balancer is of type %s", annotationType, wanted, live.Kind))
+	}
+	if m.CompartmentID != live.CompartmentID && live.CompartmentID != "" {
+		if s.CompartmentID != "" {
+			differences = append(differences, fmt.Sprintf("annotation %s asks for %s, the balancer is in %s", annotationCompartment, s.CompartmentID, live.CompartmentID))
+		}
+		m.CompartmentID = live.CompartmentID
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	return Problems{{Reason: ReasonImmutable, Message: fmt.Sprintf(
+		"%s; this cannot change on a live balancer: to have it replaced by another one, with other addresses, set the annotation %s: \"true\"",
+		strings.Join(differences, ", and "), annotationReplace)}}
 }
 
 func visibility(private bool) string {

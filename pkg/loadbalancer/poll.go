@@ -20,7 +20,7 @@ const (
 )
 
 // poll reads a balancer until it is in none of the busy states. Nil means that it is gone.
-func (m *Manager) poll(ctx context.Context, cloud Cloud, b *oci.Balancer, pause func(time.Duration) error, busy ...string) (*oci.Balancer, error) {
+func (op *operation) poll(ctx context.Context, cloud Cloud, b *oci.Balancer, pause func(time.Duration) error, busy ...string) (*oci.Balancer, error) {
 	for wait := firstPoll; ; wait = min(time.Duration(float64(wait)*pollGrowth), lastPoll) {
 		if b.State == stateDeleted {
 			return nil, nil
@@ -34,7 +34,7 @@ func (m *Manager) poll(ctx context.Context, cloud Cloud, b *oci.Balancer, pause 
 		next, err := cloud.Get(ctx, b.ID)
 		switch {
 		case errors.Is(err, oci.ErrNotFound) && b.State == stateDeleting:
-			if gone, err := m.gone(ctx, cloud, b); gone || err != nil {
+			if gone, err := op.gone(ctx, cloud, b); gone || err != nil {
 				return nil, err
 			}
 			continue
@@ -46,7 +46,7 @@ func (m *Manager) poll(ctx context.Context, cloud Cloud, b *oci.Balancer, pause 
 }
 
 // gone says whether a balancer is proven not to exist any more.
-func (m *Manager) gone(ctx context.Context, cloud Cloud, b *oci.Balancer) (bool, error) {
+func (op *operation) gone(ctx context.Context, cloud Cloud, b *oci.Balancer) (bool, error) {
 	presence, _, err := oci.Decide(ctx, oci.Evidence{
 		Read: func(ctx context.Context) (string, error) {
 			found, err := cloud.Get(ctx, b.ID)
@@ -58,7 +58,7 @@ func (m *Manager) gone(ctx context.Context, cloud Cloud, b *oci.Balancer) (bool,
 		Terminal:    []string{stateDeleted},
 		Compartment: b.CompartmentID,
 		List: func(ctx context.Context) (string, bool, error) {
-			all, _, err := m.lists.get(ctx, place{b.Kind, b.CompartmentID}, 0)
+			all, _, err := op.m.lists.get(ctx, op.place(b.Kind, b.CompartmentID), 0)
 			for _, x := range all {
 				if x.ID == b.ID {
 					return x.State, true, err

@@ -38,6 +38,7 @@ const (
 	ReasonBalancerFailed       = "BalancerFailed"
 	ReasonDeleteProtected      = "DeleteProtected"
 	ReasonNotConverging        = "NotConverging"
+	ReasonIdentityUnusable     = "IdentityUnusable"
 	ReasonInProgress           = "InProgress"
 	ReasonSynced               = "Synced"
 )

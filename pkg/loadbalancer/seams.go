@@ -91,6 +91,8 @@ type Deps struct {
 	// Fresh reads the live Service; it is called under the Service's lock. Nil takes the Service as given.
 	Fresh func(ctx context.Context, svc *v1.Service) (*v1.Service, error)
 
+	// Identities may be nil: then no Service can have an identity of its own.
+	Identities Identities
 	// Conditions may be nil.
 	Conditions Conditions
 	// Nodes returns the nodes that are eligible for balancers now; it is called under the Service's lock, so that a

@@ -38,14 +38,17 @@ type Settings struct {
 	Retries         *int
 	IntervalMillis  *int
 	TimeoutMillis   *int
-	PreserveSource  *bool   // NLB
-	PPv2            *bool   // NLB
-	BackendProtocol string  // LB
-	IdleSeconds     *int    // LB
-	ProxyProtocol   *int    // LB
-	DeprecatedTags  tagPair // NLB; used if Tags is empty
+	PreserveSource  *bool    // NLB
+	PPv2            *bool    // NLB
+	BackendProtocol string   // LB
+	IdleSeconds     *int     // LB
+	ProxyProtocol   *int     // LB
+	RuleSets        RuleSets // LB
+	DeprecatedTags  tagPair  // NLB; used if Tags is empty
 	Tags            tagPair
 
+	Replace        *bool           // only read by operation.mayReplace
+	ServiceAccount string          // whose identity manages the balancer
 	Selector       labels.Selector // nil selects every node
 	ExternalIPOnly *bool           // NLB
 	IngressIPMode  *v1.LoadBalancerIPMode

@@ -85,12 +85,14 @@ func sameShapeOf(a, b *oci.Balancer, step Step) bool {
 	_, setB := b.BackendSets[step.Name]
 	_, listenerA := a.Listeners[step.Name]
 	_, listenerB := b.Listeners[step.Name]
-	return setA == setB && listenerA == listenerB
+	_, rulesA := a.RuleSets[step.Name]
+	_, rulesB := b.RuleSets[step.Name]
+	return setA == setB && listenerA == listenerB && rulesA == rulesB
 }
 
 // rest waits until an NLB takes changes. It is the caller's turn.
 func (a *applier) rest(ctx context.Context) error {
-	rested, err := a.op.m.poll(ctx, a.cloud, a.current, func(d time.Duration) error { return a.op.pause(ctx, d) }, stateUpdating, stateCreating)
+	rested, err := a.op.poll(ctx, a.cloud, a.current, func(d time.Duration) error { return a.op.pause(ctx, d) }, stateUpdating, stateCreating)
 	switch {
 	case err != nil:
 		return err
@@ -142,6 +144,8 @@ func (a *applier) request(step Step) (request, error) {
 			return nil, nil
 		}
 		return func(ctx context.Context) (string, error) { return a.cloud.DeleteListener(ctx, id, step.Name) }, nil
+	case CreateRuleSet, UpdateRuleSet, DeleteRuleSet:
+		return a.ruleSetRequest(step)
 	}
 	return a.balancerRequest(step)
 }
@@ -181,6 +185,8 @@ func (a *applier) balancerRequest(step Step) (request, error) {
 		return func(ctx context.Context) (string, error) {
 			return updater.UpdateShape(ctx, id, a.want.Shape.Value, etag)
 		}, nil
+	case UpdateIPMode:
+		return a.modeRequest()
 	case UpdateTags:
 		marks := marksOf(a.op.svc, a.op.m.cfg.ClusterID)
 		if hasTags(a.current, marks) {

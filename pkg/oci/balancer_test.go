@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -135,7 +136,7 @@ func checkChange(t *testing.T, kind BalancerKind, want change, got sent) {
 // an answer that does not tell whether the change was made, is the same request under the same token.
 func TestChanges(t *testing.T) {
 	for _, kind := range []BalancerKind{KindLB, KindNLB} {
-		for _, ch := range changes() {
+		for _, ch := range slices.Concat(changes(), changesOfOneKind()[kind]) {
 			t.Run(string(kind)+"/"+ch.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					status := 503

@@ -64,6 +64,11 @@ func TestOperationLabels(t *testing.T) {
 			got[strings.ToUpper(string(b.Kind()))+" "+ch.name] = counted(t, func() { _, _ = ch.do(t.Context(), b) })
 		}
 	}
+	for i, kind := range []BalancerKind{KindLB, KindNLB} {
+		for _, ch := range changesOfOneKind()[kind] {
+			got[strings.ToUpper(string(kind))+" "+ch.name] = counted(t, func() { _, _ = ch.do(t.Context(), both(c)[i]) })
+		}
+	}
 	got["LB UpdateShape"] = counted(t, func() {
 		_, _ = c.LoadBalancers().UpdateShape(context.Background(), testBalancer, Shape{Name: "400Mbps"}, "")
 	})
@@ -81,17 +86,21 @@ func TestOperationLabels(t *testing.T) {
 		"ListIPv6s":               "ipv6_ip list",
 		"ListAvailabilityDomains": "availability_domain list",
 
-		"LB Get":         "load_balancer get",
-		"LB List":        "load_balancer list",
-		"LB Create":      "load_balancer create",
-		"LB Delete":      "load_balancer delete",
-		"LB UpdateTags":  "load_balancer update",
-		"LB UpdateShape": "load_balancer_shape update",
-		"NLB Get":        "network_load_balancer get",
-		"NLB List":       "network_load_balancer list",
-		"NLB Create":     "network_load_balancer create",
-		"NLB Delete":     "network_load_balancer delete",
-		"NLB UpdateTags": "network_load_balancer update",
+		"LB Get":           "load_balancer get",
+		"LB List":          "load_balancer list",
+		"LB Create":        "load_balancer create",
+		"LB Delete":        "load_balancer delete",
+		"LB UpdateTags":    "load_balancer update",
+		"LB UpdateShape":   "load_balancer_shape update",
+		"LB CreateRuleSet": "load_balancer_rule_set create",
+		"LB UpdateRuleSet": "load_balancer_rule_set update",
+		"LB DeleteRuleSet": "load_balancer_rule_set delete",
+		"NLB UpdateIPMode": "network_load_balancer update",
+		"NLB Get":          "network_load_balancer get",
+		"NLB List":         "network_load_balancer list",
+		"NLB Create":       "network_load_balancer create",
+		"NLB Delete":       "network_load_balancer delete",
+		"NLB UpdateTags":   "network_load_balancer update",
 	}
 	for _, kind := range []string{"LB ", "NLB "} {
 		want[kind+"GetWorkRequest"] = "load_balancer_work_request get"

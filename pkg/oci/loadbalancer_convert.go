@@ -37,6 +37,7 @@ func lbFromSDK(l lb.LoadBalancer) *Balancer {
 		Shape:            lbShapeFromSDK(l.ShapeName, l.ShapeDetails),
 		BackendSets:      make(map[string]BackendSet, len(l.BackendSets)),
 		Listeners:        make(map[string]Listener, len(l.Listeners)),
+		RuleSets:         make(map[string]RuleSet, len(l.RuleSets)),
 		DeleteProtection: value(l.IsDeleteProtectionEnabled),
 		Tags:             Tags{Freeform: l.FreeformTags, Defined: l.DefinedTags},
 	}
@@ -55,6 +56,9 @@ func lbFromSDK(l lb.LoadBalancer) *Balancer {
 	}
 	for name, listener := range l.Listeners {
 		b.Listeners[name] = lbListenerFromSDK(name, listener)
+	}
+	for name, set := range l.RuleSets {
+		b.RuleSets[name] = lbRuleSetFromSDK(name, set)
 	}
 	return b
 }
@@ -169,6 +173,12 @@ func lbCreateDetails(b *Balancer) lb.CreateLoadBalancerDetails {
 	}
 	for name, l := range b.Listeners {
 		d.Listeners[name] = lbListenerDetails(l)
+	}
+	for name, set := range b.RuleSets {
+		if d.RuleSets == nil {
+			d.RuleSets = make(map[string]lb.RuleSetDetails, len(b.RuleSets))
+		}
+		d.RuleSets[name] = lb.RuleSetDetails{Items: lbRules(set)}
 	}
 	return d
 }

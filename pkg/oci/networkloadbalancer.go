@@ -200,6 +200,23 @@ func (s *NetworkLoadBalancers) UpdateNSGs(ctx context.Context, id string, nsgIDs
 	})
 }
 
+// UpdateIPMode gives a network load balancer another set of address families: IPModeV4 or IPModeDual. A family can go only
+// when no listener needs it. An empty assignedIPv6 lets the service choose the new address.
+func (s *NetworkLoadBalancers) UpdateIPMode(ctx context.Context, id, mode, assignedIPv6, etag string) (string, error) {
+	request := nlb.UpdateNetworkLoadBalancerRequest{
+		NetworkLoadBalancerId: &id,
+		IfMatch:               present(etag),
+		UpdateNetworkLoadBalancerDetails: nlb.UpdateNetworkLoadBalancerDetails{
+			NlbIpVersion: nlb.NlbIpVersionEnum(mode),
+			AssignedIpv6: present(assignedIPv6),
+		},
+	}
+	return s.change(ctx, "UpdateNetworkLoadBalancer", "network_load_balancer", "update", func(ctx context.Context) (*string, *http.Response, error) {
+		r, err := s.client.networkLoadBalancer.UpdateNetworkLoadBalancer(ctx, request)
+		return r.OpcWorkRequestId, r.RawResponse, err
+	})
+}
+
 // GetWorkRequest reads a work request, with the error list of a FAILED one.
 func (s *NetworkLoadBalancers) GetWorkRequest(ctx context.Context, id string) (WorkRequest, error) {
 	if id == "" {

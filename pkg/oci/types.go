@@ -161,6 +161,7 @@ type Balancer struct {
 
 	BackendSets map[string]BackendSet
 	Listeners   map[string]Listener
+	RuleSets    map[string]RuleSet `json:",omitempty"` // LB only
 
 	DeleteProtection bool
 	Tags

@@ -207,6 +207,9 @@ func ruleSetPart() lbPart[loadbalancer.RuleSet, loadbalancer.CreateRuleSetDetail
 				return errMissing("items")
 			}
 			set.Name = common.String(name)
+			for i := range set.Items {
+				set.Items[i] = withRuleDefaults(set.Items[i])
+			}
 			return cl.balancerLimit("rules", len(set.Items))
 		},
 		used: func(cl *cloud, v *loadbalancer.LoadBalancer, name string) error {

@@ -225,11 +225,32 @@ func (cl *cloud) changeNLBFamilies(v *networkloadbalancer.NetworkLoadBalancer, t
 	if err := checkFamilies(subnet, to); err != nil {
 		return err
 	}
+	if err := checkNoSixth(v, to); err != nil {
+		return err
+	}
 	v.NlbIpVersion = to
 	if to == networkloadbalancer.NlbIpVersionIpv4 {
 		v.IpAddresses = slices.DeleteFunc(v.IpAddresses, func(a networkloadbalancer.IpAddress) bool {
 			return a.IpVersion == networkloadbalancer.IpVersionIpv6
 		})
+	}
+	return nil
+}
+
+// checkNoSixth refuses to take IPv6 away from what uses it.
+func checkNoSixth(v *networkloadbalancer.NetworkLoadBalancer, to networkloadbalancer.NlbIpVersionEnum) error {
+	if to != networkloadbalancer.NlbIpVersionIpv4 {
+		return nil
+	}
+	for _, name := range sortedKeys(v.Listeners) {
+		if v.Listeners[name].IpVersion == networkloadbalancer.IpVersionIpv6 {
+			return errInvalid("nlbIpVersion cannot be changed to %s: listener '%s' is IPV6.", to, name)
+		}
+	}
+	for _, name := range sortedKeys(v.BackendSets) {
+		if v.BackendSets[name].IpVersion == networkloadbalancer.IpVersionIpv6 {
+			return errInvalid("nlbIpVersion cannot be changed to %s: backend set '%s' is IPV6.", to, name)
+		}
 	}
 	return nil
 }
