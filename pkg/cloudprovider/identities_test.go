@@ -98,30 +98,30 @@ func (a *accountBed) refused(namespace, name string, lasting bool, parts ...stri
 // One connection serves all Services of an account, for ever; its token is renewed before it ends.
 func TestIdentityIsKept(t *testing.T) {
 	withAccounts(t, func(a *accountBed) {
-		first, err := a.ids.Identity(t.Context(), "shop", "balancer")
+		first, err := a.ids.Identity(a.Context(), "shop", "balancer")
 		if err != nil {
-			t.Fatal(err)
+			a.Fatal(err)
 		}
 		for range 100 {
-			if again, err := a.ids.Identity(t.Context(), "shop", "balancer"); again != first || err != nil {
-				t.Fatalf("another identity, or %v", err)
+			if again, err := a.ids.Identity(a.Context(), "shop", "balancer"); again != first || err != nil {
+				a.Fatalf("another identity, or %v", err)
 			}
 		}
 		if a.requests != 1 || len(a.connected) != 1 || a.connected[0] != "shop/balancer" || a.wanted != 6*3600 {
-			t.Errorf("%d requests of %d s, connected as %v", a.requests, a.wanted, a.connected)
+			a.Errorf("%d requests of %d s, connected as %v", a.requests, a.wanted, a.connected)
 		}
 		for range 5 {
 			token, err := a.token()
 			if want := fmt.Sprintf("token-%d", a.requests); token != want || err != nil {
-				t.Errorf("token %q, %v; want %q", token, err, want)
+				a.Errorf("token %q, %v; want %q", token, err, want)
 			}
 			time.Sleep(6*time.Hour - 9*time.Minute) // within the margin of the SDK
 		}
 		if a.requests != 5 {
-			t.Errorf("%d requests, want one for each token", a.requests)
+			a.Errorf("%d requests, want one for each token", a.requests)
 		}
-		if again, _ := a.ids.Identity(t.Context(), "shop", "balancer"); again != first {
-			t.Error("the connection was made again")
+		if again, _ := a.ids.Identity(a.Context(), "shop", "balancer"); again != first {
+			a.Error("the connection was made again")
 		}
 	})
 }
@@ -137,23 +137,23 @@ func TestIdentityIsRefused(t *testing.T) {
 		a.err = apierrors.NewServiceUnavailable("later")
 		a.refused("shop", "balancer", false, "later")
 		a.err = nil
-		if _, err := a.ids.Identity(t.Context(), "shop", "balancer"); err != nil {
-			t.Fatal(err)
+		if _, err := a.ids.Identity(a.Context(), "shop", "balancer"); err != nil {
+			a.Fatal(err)
 		}
 		a.err = apierrors.NewServiceUnavailable("later")
 		time.Sleep(time.Hour)
-		if _, err := a.ids.Identity(t.Context(), "shop", "balancer"); err != nil {
-			t.Errorf("a token that still lasts was given up: %v", err)
+		if _, err := a.ids.Identity(a.Context(), "shop", "balancer"); err != nil {
+			a.Errorf("a token that still lasts was given up: %v", err)
 		}
 		a.err = apierrors.NewNotFound(v1.Resource("serviceaccounts"), "balancer")
 		time.Sleep(2 * time.Minute)
 		a.refused("shop", "balancer", true, "there is no ServiceAccount")
 		if _, err := a.token(); err == nil {
-			t.Error("the session is renewed with the token of an account that is gone")
+			a.Error("the session is renewed with the token of an account that is gone")
 		}
 		a.err = nil
-		if _, err := a.ids.Identity(t.Context(), "shop", "balancer"); err != nil {
-			t.Error(err)
+		if _, err := a.ids.Identity(a.Context(), "shop", "balancer"); err != nil {
+			a.Error(err)
 		}
 	})
 }

@@ -155,12 +155,36 @@ func (m *Model) mergeListener(have oci.Listener, want Listener, last Applied) oc
 		}
 		return out
 	}
-	out.IdleTimeoutSeconds = idleTimeout(m.IdleSeconds.over(int(orDefault(have.IdleTimeoutSeconds, 0)), last.IdleSeconds))
+	out.IdleTimeoutSeconds = idleTimeout(m.idle(have, want, last))
 	out.ProxyProtocolVersion = proxyVersion(m.ProxyProtocol.over(orDefault(have.ProxyProtocolVersion, 0), last.ProxyProtocol))
 	if names := m.RuleSets.merge(have.RuleSetNames, last); !sameSet(names, have.RuleSetNames) {
 		out.RuleSetNames = names
 	}
 	return out
+}
+
+// Idle timeouts of the service, which have to be named along with the PROXY protocol (OCI documentation, "Connection
+// Management").
+const (
+	idleTCPSeconds  = 300
+	idleHTTPSeconds = 60
+)
+
+// idle is the idle timeout that a listener should have in seconds; 0 for the service's. One that is there only because the
+// PROXY protocol needs one follows the protocol of the listener, and goes with it.
+func (m *Model) idle(have oci.Listener, want Listener, last Applied) int {
+	now := int(orDefault(have.IdleTimeoutSeconds, 0))
+	companion := last.ProxyProtocol != nil && last.IdleSeconds == nil && (now == idleTCPSeconds || now == idleHTTPSeconds)
+	switch {
+	case m.IdleSeconds.Controlled || !companion:
+		return m.IdleSeconds.over(now, last.IdleSeconds)
+	case !m.ProxyProtocol.Controlled:
+		return 0
+	case want.Protocol == "TCP":
+		return idleTCPSeconds
+	default:
+		return idleHTTPSeconds
+	}
 }
 
 func idleTimeout(seconds int) *int64 {
