@@ -348,6 +348,27 @@ func stripped(in []firewall.Rule) []firewall.Rule {
 	return out
 }
 
+// The list of owners, and what they may need, is asked for now and then only: after a start that is work for every rule.
+func TestOwnersAreAskedSeldom(t *testing.T) {
+	asked := 0
+	simulate(t, func(r *rig) {
+		for i := range 100 {
+			r.sync(claim(fmt.Sprint("owner-", i), r.front, "ingress TCP 80 from 0.0.0.0/0"))
+		}
+		time.Sleep(10 * time.Second)
+		r.sync(claim("owner-1", r.front, "ingress TCP 80 from 0.0.0.0/0"))
+		if asked != 2 {
+			t.Errorf("asked %d times", asked)
+		}
+		r.sweep(firewall.SecurityList)
+		if asked != 3 {
+			t.Error("a sweep does not ask who is alive")
+		}
+	}, func(c *firewall.Config) {
+		c.Owners = func() []firewall.Owner { asked++; return []firewall.Owner{{ID: "owner-1"}} }
+	})
+}
+
 // An owner that has opened, and not settled, keeps what it may have had: its listeners are still there.
 func TestOpeningClosesNothing(t *testing.T) {
 	simulate(t, func(r *rig) {
