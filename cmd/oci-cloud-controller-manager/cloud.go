@@ -82,6 +82,7 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 		IPv6SingleStack: p.config.Environment.IPv6Only(),
 		NewNodeGrace:    p.flags.newNodeGrace,
 		ServiceResync:   p.flags.serviceResync,
+		StatusPeriod:    c.ComponentConfig.NodeStatusUpdateFrequency.Duration,
 		Process:         processObject(election.ResourceNamespace, election.ResourceName),
 		Notices:         append(notices, more...),
 		Leading:         p.leadership.began,

@@ -120,6 +120,7 @@ type ServiceControllerOptions struct {
 // StartServiceController starts the framework's service controller, and our pass over all balancers beside it. Initialize
 // comes before it.
 func (p *Provider) StartServiceController(ctx context.Context, o ServiceControllerOptions) error {
+	slim(o.Informers.Core().V1().Services().Informer(), slimService)
 	queue := newServiceQueue(o.Informers.Core().V1().Services())
 	nodes := o.Informers.Core().V1().Nodes()
 	framework, err := servicecontroller.New(p, o.Client, queue, nodes, o.ClusterName, utilfeature.DefaultFeatureGate)

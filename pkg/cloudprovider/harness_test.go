@@ -4,6 +4,7 @@
 package cloudprovider_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -198,7 +199,8 @@ func (b *bed) prepareNodes() *nodelifecycle.CloudNodeLifecycleController {
 		b.initialize()
 	}
 	informer := b.factory.Core().V1().Nodes()
-	nodes, err := nodecontroller.NewCloudNodeController(informer, b.client, b.provider, 5*time.Minute, 16, 16)
+	period := cmp.Or(b.options.StatusPeriod, cloudprovider.DefaultStatusPeriod)
+	nodes, err := nodecontroller.NewCloudNodeController(informer, b.client, b.provider, period, 16, 16)
 	if err != nil {
 		b.t.Fatal(err)
 	}

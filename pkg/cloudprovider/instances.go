@@ -40,11 +40,12 @@ const (
 	// addressAge spares the repeated reads of a node that is being initialised.
 	addressAge = 30 * time.Second
 
-	// passAge is the staleness accepted in the framework's pass over all nodes, which comes every 5 minutes: shorter, so
-	// that each pass sees new lists, and long enough for a pass that takes its time.
-	passAge = 150 * time.Second
+	// passAge is the staleness accepted in the framework's pass over all nodes, at most: half of the time between two
+	// passes, so that each pass sees new lists, and long enough for a pass that takes its time.
+	passAge = DefaultStatusPeriod / 2
 
 	// shapeAge is the staleness accepted for what rarely changes in the life of an instance: compartment, tags, domains.
+	// Of passes that are so close together, every second one reads it.
 	shapeAge = 10 * time.Minute
 
 	// nodeDeadline bounds one question about a node, waits for the client's budget included.
@@ -255,9 +256,10 @@ func (p *Provider) metadataNeeds(node *v1.Node) (instance, addresses inventory.N
 		need := inventory.Need{MaxAge: addressAge, Crowd: counts.uninitialized, Compartments: hints(node)}
 		return need, need
 	}
-	addresses = inventory.Need{MaxAge: passAge, Crowd: len(counts.uids), Patient: true, Compartments: hints(node)}
+	period := p.options.StatusPeriod
+	addresses = inventory.Need{MaxAge: min(passAge, period/2), Crowd: len(counts.uids), Patient: true, Compartments: hints(node)}
 	instance = addresses
-	instance.MaxAge = shapeAge
+	instance.MaxAge = min(shapeAge, period+period/2)
 	return instance, addresses
 }
 

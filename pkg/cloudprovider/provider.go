@@ -40,6 +40,7 @@ const (
 const (
 	DefaultNewNodeGrace  = 2 * time.Minute
 	DefaultServiceResync = 10 * time.Minute
+	DefaultStatusPeriod  = 5 * time.Minute
 )
 
 // Options say what a Provider works with.
@@ -69,6 +70,9 @@ type Options struct {
 
 	// ServiceResync is the period of the pass over all balancers; 0 means DefaultServiceResync.
 	ServiceResync time.Duration
+
+	// StatusPeriod is the time between two of the framework's passes over all nodes; 0 means DefaultStatusPeriod.
+	StatusPeriod time.Duration
 
 	// Process is the object that events about the process as a whole are about.
 	Process *v1.ObjectReference
@@ -117,6 +121,9 @@ func New(options Options) *Provider {
 	if options.ServiceResync == 0 {
 		options.ServiceResync = DefaultServiceResync
 	}
+	if options.StatusPeriod == 0 {
+		options.StatusPeriod = DefaultStatusPeriod
+	}
 	registerMetrics()
 	p := &Provider{options: options, breaker: newBreaker(), gate: newGate(), events: newReporter()}
 	p.instances = &instances{provider: p}
@@ -162,6 +169,7 @@ func (p *Provider) postNotice(n Notice) {
 // SetInformers implements cloudprovider.InformerUser.
 func (p *Provider) SetInformers(factory informers.SharedInformerFactory) {
 	informer := factory.Core().V1().Nodes()
+	slim(informer.Informer(), slimNode)
 	p.nodes = informer.Lister()
 	_, _ = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: p.forgetNode})
 }

@@ -41,10 +41,11 @@ type watchServices struct {
 	queue     *serviceQueue
 	period    time.Duration
 	synced    []cache.InformerSynced
+	selectors selectors
 }
 
 func newWatchServices(b *loadBalancers, q *serviceQueue, nodes coreinformers.NodeInformer, period time.Duration) (*watchServices, error) {
-	w := &watchServices{balancers: b, queue: q, period: period, synced: []cache.InformerSynced{
+	w := &watchServices{balancers: b, queue: q, period: period, selectors: selectors{}, synced: []cache.InformerSynced{
 		q.informer.Informer().HasSynced, nodes.Informer().HasSynced,
 	}}
 	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(old, current any) {
@@ -116,8 +117,8 @@ func (w *watchServices) nodeChanged(before, after *v1.Node) {
 		return
 	}
 	for _, service := range w.wanting() {
-		matchedBefore, ok1 := selects(service, before)
-		matches, ok2 := selects(service, after)
+		matchedBefore, ok1 := w.selectors.selects(service, before)
+		matches, ok2 := w.selectors.selects(service, after)
 		if !ok1 || !ok2 {
 			continue // its selector is wrong, which is reported at each sync, whatever the nodes are
 		}
@@ -140,15 +141,39 @@ func backendAddresses(node *v1.Node) []string {
 	return list
 }
 
+// selectors remembers the selectors of Services by their text: when thousands of nodes join, each is compared with hundreds
+// of Services several times. Only the informer's handler uses it, which is called by one goroutine. A selector that cannot
+// be read is nil.
+type selectors map[string]labels.Selector
+
+// maxSelectors is how many are remembered: more than a cluster has at a time.
+const maxSelectors = 4096
+
+func (s selectors) parse(text string) labels.Selector {
+	selector, known := s[text]
+	if known {
+		return selector
+	}
+	if len(s) >= maxSelectors {
+		clear(s)
+	}
+	selector, err := labels.Parse(text)
+	if err != nil {
+		selector = nil
+	}
+	s[text] = selector
+	return selector
+}
+
 // selects says whether a Service sends traffic to nodes with such labels. ok is false if its selector cannot be read.
-func selects(service *v1.Service, node *v1.Node) (selected, ok bool) {
+func (s selectors) selects(service *v1.Service, node *v1.Node) (selected, ok bool) {
 	for _, key := range nodeSelectors {
 		text, set := service.Annotations[key]
 		if !set {
 			continue
 		}
-		selector, err := labels.Parse(text)
-		if err != nil {
+		selector := s.parse(text)
+		if selector == nil {
 			return false, false
 		}
 		if !selector.Matches(labels.Set(node.Labels)) {

@@ -63,6 +63,7 @@ func (m machine) kubelet() *v1.Node {
 	}
 	n.Status.Addresses = append(n.Status.Addresses, v1.NodeAddress{Type: v1.NodeHostName, Address: m.name})
 	n.Status.Conditions = []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}}
+	n.Status.Images = []v1.ContainerImage{{Names: []string{"registry.example/pause:3.10"}, SizeBytes: 736 << 10}}
 	return n
 }
 
@@ -151,6 +152,22 @@ func (l *lab) wantUntouched(m machine) {
 	l.t.Helper()
 	if diff := cmp.Diff(factsOf(m.kubelet()), factsOf(l.getNode(m.name))); diff != "" {
 		l.t.Errorf("%s was touched (-registered +now):\n%s", m.name, diff)
+	}
+}
+
+// wantKept checks that what the CCM does not remember of a Node is still there after it wrote the Node.
+func (l *lab) wantKept(m machine) {
+	l.t.Helper()
+	before, now := m.kubelet(), l.getNode(m.name)
+	if diff := cmp.Diff(before.Status.Images, now.Status.Images); diff != "" {
+		l.t.Errorf("%s: images (-registered +now):\n%s", m.name, diff)
+	}
+	managers := map[string]bool{}
+	for _, f := range now.ManagedFields {
+		managers[f.Manager] = true
+	}
+	if len(managers) < 2 { // who registered it, and the CCM
+		l.t.Errorf("%s: its fields are managed by %v only", m.name, managers)
 	}
 }
 
@@ -255,7 +272,11 @@ func TestNodeInitialisation(t *testing.T) {
 	}
 	l.run("--node-status-update-frequency=2s")
 	for _, m := range table {
-		t.Run(m.name, func(t *testing.T) { l.in(t).wantNode(m) })
+		t.Run(m.name, func(t *testing.T) {
+			l := l.in(t)
+			l.wantNode(m)
+			l.wantKept(m)
+		})
 	}
 	for _, r := range refused {
 		t.Run(r.name, func(t *testing.T) {
