@@ -14,7 +14,7 @@ import (
 // TestTable measures one cheap row, and lists one that comes later.
 func TestTable(t *testing.T) {
 	var table strings.Builder
-	if _, err := run(t.Context(), &table, io.Discard, "s4,P9"); err != nil {
+	if _, err := run(t.Context(), &table, io.Discard, options{only: "s4,P9", nodes: "100"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"S4", "KiB", "P9", "later", "CSI driver"} {
@@ -22,14 +22,16 @@ func TestTable(t *testing.T) {
 			t.Errorf("no %q in the table:\n%s", want, &table)
 		}
 	}
-	if _, err := run(t.Context(), io.Discard, io.Discard, "P99"); err == nil {
-		t.Error("a row that does not exist is measured")
+	for _, wrong := range []options{{only: "P99", nodes: "100"}, {only: "S4", nodes: "1"}, {only: "S4", nodes: "100", write: true}} {
+		if _, err := run(t.Context(), io.Discard, io.Discard, wrong); err == nil {
+			t.Errorf("%+v is measured", wrong)
+		}
 	}
 }
 
 // TestOverBudget: a row that is over its budget makes the whole fail.
 func TestOverBudget(t *testing.T) {
-	rows := slices.Concat(simulatorRows(), productRows())
+	rows := slices.Concat(simulatorRows(), productRows(&scaling{}))
 	names := map[string]bool{}
 	for _, r := range rows {
 		if names[r.name] || r.what == "" || r.budget == "" || (r.measure == nil) == (r.later == "") {
@@ -39,9 +41,9 @@ func TestOverBudget(t *testing.T) {
 	}
 	over := row{name: "X", what: "x", budget: "0", measure: func(context.Context) (string, bool, error) { return "1", false, nil }}
 	var table strings.Builder
-	kept, err := measureAll(t.Context(), &table, io.Discard, []row{over})
-	if err != nil || kept || !strings.Contains(table.String(), "over") {
-		t.Errorf("kept %t, %v:\n%s", kept, err, &table)
+	results, err := measureAll(t.Context(), &table, io.Discard, []row{over})
+	if err != nil || len(results) != 1 || results[0].kept || !strings.Contains(table.String(), "over") {
+		t.Errorf("results %v, %v:\n%s", results, err, &table)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // productRows are the budgets of the product. What a component test measures and asserts is not measured again here: the
 // row runs the test and shows the figures that it logs as "budget <row>: <figure>".
-func productRows() []row {
+func productRows(s *scaling) []row {
 	const noDriver = "the CSI driver is not there yet"
 	lb := func(name, what, budget, test string) row {
 		return row{name: name, what: what, budget: budget, measure: tested(name, "./pkg/loadbalancer", test)}
@@ -41,7 +41,7 @@ func productRows() []row {
 		{name: "P10", what: "500 volume claims on 20 nodes", budget: "80 % of R, 6 calls per volume", later: noDriver},
 		{name: "P11", what: "R halves for 60 s in the middle of P10", budget: "no failed operation", later: noDriver},
 		lb("P12", "the same Service 10 times at once, and the same RPC of the CSI driver later", "0 extra writes", "TestConcurrentCalls"),
-		{name: "P13", what: "memory and CPU with 5,000 nodes and 500 Services", budget: "300 MiB", later: "needs a cluster with 5,000 nodes"},
+		s.row(),
 		{name: "P14", what: "start to first useful work", budget: "2 s", later: "no test measures it yet"},
 	}
 }

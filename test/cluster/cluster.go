@@ -30,6 +30,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -242,6 +243,7 @@ func (c *Cluster) SimulateNodes(ctx context.Context, options nodes.Options) (*no
 	if err != nil {
 		return nil, err
 	}
+	config.ContentType = runtime.ContentTypeProtobuf // as kubelets do; thousands of them in JSON are a load
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ type Options struct {
 	Cluster cluster.Options
 	RBAC    string // manifest with the ServiceAccount and its role; default ShippedRBAC
 
-	Nodes nodes.Options // Count 0: one for each instance of the demo world
+	Nodes nodes.Options // Count 0: one for each instance of the demo world; below 0: none, but Bed.Nodes.Add makes some
 
 	// Config makes the cloud-provider.yaml; nil is a user principal in the demo world.
 	Config func(*Bed) string
@@ -141,8 +141,11 @@ func (b *Bed) start(life, ctx context.Context) error {
 
 func (b *Bed) startNodes(ctx context.Context) error {
 	o := b.options.Nodes
-	if o.Count == 0 {
+	switch {
+	case o.Count == 0:
 		o = DemoNodes(b.World, true)
+	case o.Count < 0:
+		o.Count = 0
 	}
 	var err error
 	b.Nodes, err = b.Cluster.SimulateNodes(ctx, o)

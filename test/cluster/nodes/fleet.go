@@ -32,6 +32,8 @@ type Options struct {
 	NodeIP func(i int) string
 	// Labels are added to those that every kubelet sets.
 	Labels func(i int) map[string]string
+	// Images is the number of container images that a node reports; kubelet names up to 50, most of what a Node weighs.
+	Images int
 	// Initialized leaves out the taint that asks for a cloud-controller-manager.
 	Initialized bool
 
@@ -236,6 +238,7 @@ func (f *Fleet) nodeOf(n *node, conditions []v1.NodeCondition) *v1.Node {
 	object := newObject(n.name, f.options.NodeIP(n.index), conditions)
 	object.Status.NodeInfo.KubeletVersion = f.version
 	object.Spec.ProviderID = f.options.ProviderID(n.index)
+	object.Status.Images = images(f.options.Images)
 	for key, value := range f.options.Labels(n.index) {
 		object.Labels[key] = value
 	}

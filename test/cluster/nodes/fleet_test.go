@@ -109,6 +109,7 @@ func TestRegistration(t *testing.T) {
 			},
 			ProviderID: func(i int) string { return []string{"oci://ocid1.instance.oc1..a", ""}[i] },
 			Labels:     func(i int) map[string]string { return map[string]string{"index": fmt.Sprint(i)} },
+			Images:     50,
 		})
 		if diff := cmp.Diff([]string{"worker-0", "worker-1"}, f.Names()); diff != "" {
 			t.Errorf("Names (-want +got):\n%s", diff)
@@ -138,6 +139,9 @@ func TestRegistration(t *testing.T) {
 		}
 		if first.Labels["index"] != "0" || first.Labels[v1.LabelHostname] != "worker-0" {
 			t.Errorf("labels = %v", first.Labels)
+		}
+		if names := first.Status.Images[49].Names; len(first.Status.Images) != 50 || len(names) != 2 {
+			t.Errorf("%d images, the last one %v", len(first.Status.Images), names)
 		}
 		wantTaints := []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: v1.TaintEffectNoSchedule}}
 		if diff := cmp.Diff(wantTaints, first.Spec.Taints); diff != "" {

@@ -4,6 +4,7 @@
 package nodes
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -72,6 +73,19 @@ func newObject(name, nodeIP string, conditions []v1.NodeCondition) *v1.Node {
 			},
 		},
 	}
+}
+
+// images are container images as kubelet reports them: each with a tag and a digest.
+func images(count int) []v1.ContainerImage {
+	var list []v1.ContainerImage
+	for i := range count {
+		repository := fmt.Sprintf("registry.example/some-team/some-application-%d", i)
+		list = append(list, v1.ContainerImage{
+			Names:     []string{fmt.Sprintf("%s@sha256:%064x", repository, i), repository + ":v1.2.3"},
+			SizeBytes: 100 << 20,
+		})
+	}
+	return list
 }
 
 // conditions are those that a kubelet reports: healthy, except that Ready is since
