@@ -123,7 +123,7 @@ func (p *Provider) StartServiceController(ctx context.Context, o ServiceControll
 	slim(o.Informers.Core().V1().Services().Informer(), slimService)
 	queue := newServiceQueue(o.Informers.Core().V1().Services())
 	nodes := o.Informers.Core().V1().Nodes()
-	framework, err := servicecontroller.New(p, o.Client, queue, nodes, o.ClusterName, utilfeature.DefaultFeatureGate)
+	framework, err := servicecontroller.New(p, o.Client, queue, newNodeEvents(nodes), o.ClusterName, utilfeature.DefaultFeatureGate)
 	if err != nil {
 		return fmt.Errorf("service controller: %w", err)
 	}

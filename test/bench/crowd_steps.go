@@ -162,6 +162,7 @@ func (c *crowd) makeServices(ctx context.Context, _ *crowdFigures) error {
 		return err
 	}
 	if err := testbed.Until(ctx, func(ctx context.Context) (bool, string) {
+		_ = pause(ctx, 2*time.Second) // a list of 500 Services is a load
 		list, err := services.List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err.Error()
