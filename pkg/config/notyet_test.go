@@ -15,7 +15,7 @@ func TestWithoutEffect(t *testing.T) {
 		want []string
 	}{
 		"nothing set": {text: user},
-		"modes": {text: user + "loadBalancer: {securityListManagementMode: All}\nnetworkLoadBalancer: {securityListManagementMode: Frontend}\n"},
+		"modes":       {text: user + "loadBalancer: {securityListManagementMode: All}\nnetworkLoadBalancer: {securityListManagementMode: Frontend}\n"},
 		"one warning for a block": {
 			text: user + "metrics:\n  compartmentID: ocid1.compartment.oc1..a\n  namespace: n\n  resourceGroup: g\n",
 			want: []string{"f:3: warning: metrics.compartmentID: " + withoutEffect},

@@ -50,8 +50,8 @@ func TestEveryKeyIsRead(t *testing.T) {
 			SecurityLists:              map[string]string{"ocid1.subnet.oc1.phx.aaaasubnet1": "ocid1.securitylist.oc1.phx.aaaalist"},
 		},
 		NetworkLoadBalancer: NetworkLoadBalancer{SecurityListManagementMode: ModeFrontend},
-		RateLimiter: RateLimiter{QPSRead: 12.5, BucketRead: 3, QPSWrite: 4, BucketWrite: 2},
-		Metrics:     Metrics{Enabled: true, CompartmentID: "ocid1.compartment.oc1..aaaametrics", Namespace: "oke", ResourceGroup: "ccm", Prefix: "PROD_"},
+		RateLimiter:         RateLimiter{QPSRead: 12.5, BucketRead: 3, QPSWrite: 4, BucketWrite: 2},
+		Metrics:             Metrics{Enabled: true, CompartmentID: "ocid1.compartment.oc1..aaaametrics", Namespace: "oke", ResourceGroup: "ccm", Prefix: "PROD_"},
 		Tags: Tags{
 			LoadBalancer: TagSet{
 				Freeform: map[string]string{"team": "platform", "cost": "42"},

@@ -176,21 +176,20 @@ func (p *rulePlanner) findNodeSubnets(ctx context.Context) *nodeSubnets {
 	found, unknown := op.m.deps.Firewall.NodeSubnets(ctx, nodes)
 	out := &nodeSubnets{all: len(unknown) == 0 && !p.in.model.KeepBackends}
 	out.ids = union(slices.Collect(maps.Values(found)), nil)
-	if len(unknown) == 0 {
-		return out
-	}
 	var names []string
-	for i, name := range sortedKeys(unknown) {
-		why := ""
-		if i < maxNamedNodes {
-			why = ": " + op.words(explain("find its subnet", p.w.kind, unknown[name]))
-		}
-		names = append(names, name+why)
-		if passing(unknown[name]) {
-			p.w.trouble = fmt.Errorf("find the subnet of node %s: %w", name, unknown[name])
+	for _, name := range sortedKeys(unknown) {
+		switch err := unknown[name]; {
+		case passing(err):
+			p.w.trouble = fmt.Errorf("find the subnet of node %s: %w", name, err)
+		case len(names) < maxNamedNodes:
+			names = append(names, name+": "+op.words(explain("find its subnet", p.w.kind, err)))
+		default:
+			names = append(names, name)
 		}
 	}
-	p.w.problems.warn(ReasonNodeSubnetUnknown, fmt.Sprintf("the subnets of %d nodes are not known, so no security rules are opened for them: %s", len(unknown), named(names)))
+	if len(names) > 0 {
+		p.w.problems.warn(ReasonNodeSubnetUnknown, fmt.Sprintf("the subnets of %d nodes are not known, so no security rules are opened for them: %s", len(names), named(names)))
+	}
 	return out
 }
 
@@ -198,7 +197,7 @@ func (p *rulePlanner) findNodeSubnets(ctx context.Context) *nodeSubnets {
 func passing(err error) bool {
 	var cloud *oci.Error
 	return errors.As(err, &cloud) && (cloud.Status == 0 || cloud.Status == http.StatusTooManyRequests || cloud.Status >= 500) ||
-		errors.Is(err, context.DeadlineExceeded)
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // claim makes the claim. Rules of former modes are in it as far as they exist: so they are not taken for rules that nobody

@@ -46,7 +46,12 @@ func ruleScenarios() []ruleScenario {
 			})
 		}},
 		{name: "lists to groups", before: set("SL-All"), edit: nsg},
-		{name: "groups to lists", before: nsg, edit: set("SL-All")},
+		{name: "groups to lists", before: nsg, edit: func(r *rig, svc *v1.Service) {
+			r.edit(svc, func(s *v1.Service) {
+				s.Annotations[ruleMode] = "SL-All"
+				delete(s.Annotations, backendNSG)
+			})
+		}},
 		{name: "delete with lists", before: set("SL-All"), edit: func(*rig, *v1.Service) {}, delete: true},
 		{name: "delete with groups", before: nsg, edit: func(*rig, *v1.Service) {}, delete: true},
 	}
@@ -69,9 +74,9 @@ func TestKilledWithRules(t *testing.T) {
 		t.Skip("takes long: make test-long runs it, without the race detector")
 	}
 	for _, s := range ruleScenarios() {
-		for _, applied := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/applied %t", s.name, applied), func(t *testing.T) {
-				withRulesOnBoth(t, ocisim.Options{Seed: 97, Durations: fixed(time.Second)}, func(r *rig, kind oci.BalancerKind) {
+		for kind, applied := range map[oci.BalancerKind]bool{oci.KindLB: false, oci.KindNLB: true} {
+			t.Run(fmt.Sprintf("%s/%s, applied %t", s.name, kind, applied), func(t *testing.T) {
+				withRules(t, ocisim.Options{Seed: 97, Durations: fixed(time.Second)}, func(r *rig) {
 					r.nodesNow = []*v1.Node{r.worker("a", r.ruled.workers)}
 					r.restart()
 					points := 0
@@ -110,11 +115,10 @@ func (s ruleScenario) killedAt(r *rig, kind oci.BalancerKind, call int, applied 
 		if err != nil {
 			r.Errorf("%s: not killed, but: %v", point, err)
 		}
-	} else {
-		r.restart()
-		if err := s.do(r.Context(), r, r.m, svc, r.nodesNow); err != nil {
-			r.Errorf("%s: the next process: %v", point, err)
-		}
+	}
+	r.restart()
+	if err := s.do(r.Context(), r, r.m, svc, r.nodesNow); err != nil {
+		r.Errorf("%s: the next process: %v", point, err)
 	}
 	if len(r.cluster.events) > 0 {
 		r.Errorf("%s: events %v", point, r.cluster.events)
@@ -123,6 +127,7 @@ func (s ruleScenario) killedAt(r *rig, kind oci.BalancerKind, call int, applied 
 		r.cluster.remove(svc.UID)
 	} else {
 		s.check(r, svc, point.String())
+		r.unchanged(svc, r.nodesNow)
 		r.remove(svc)
 	}
 	r.asAtStart()
@@ -153,7 +158,6 @@ func (s ruleScenario) check(r *rig, svc *v1.Service, point string) {
 		r.hasRules(r.ruled.workList, ours(work...)...)
 		r.equal(point+": group", g == nil, true)
 	}
-	r.unchanged(svc, r.nodesNow)
 }
 
 // Acceptance: 20 Services on shared lists, created, changed and deleted in random order and side by side, while somebody else

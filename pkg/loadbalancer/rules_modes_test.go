@@ -168,7 +168,11 @@ func (r *rig) legacyRules(front, work []string) {
 func TestUpgradeOpensAndClosesNothing(t *testing.T) {
 	front, work := allRules()
 	for _, configured := range []loadbalancer.RuleMode{"", loadbalancer.RulesNone, loadbalancer.RulesFrontend, loadbalancer.RulesAll} {
-		for _, annotation := range []string{"", "All", "Frontend", "None", "none"} {
+		annotations := []string{"", "None"}
+		if configured == loadbalancer.RulesNone {
+			annotations = []string{"", "All", "Frontend", "None", "none"}
+		}
+		for _, annotation := range annotations {
 			t.Run(fmt.Sprintf("config %q annotation %q", configured, annotation), func(t *testing.T) {
 				withRulesOnBoth(t, ocisim.Options{Seed: 83}, func(r *rig, kind oci.BalancerKind) {
 					nodes := []*v1.Node{r.worker("a", r.ruled.workers)}

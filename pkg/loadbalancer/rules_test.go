@@ -13,9 +13,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
@@ -350,6 +348,9 @@ func TestTooManyRules(t *testing.T) {
 
 // P4: a new process and 200 Services that are as they should be, with their rules in four lists.
 func TestRestartWithManyServicesAndRules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long: make test-long runs it, without the race detector")
+	}
 	withRules(t, ocisim.Options{Seed: 72, Durations: fixed(time.Second), PageSize: 1000}, func(r *rig) {
 		r.region.SetBehaviour(func(b *ocisim.Behaviour) { b.MaxSecurityListRules = 1000 })
 		nodes := []*v1.Node{r.worker("a", r.ruled.workers), r.worker("b", r.ruled.far)}
@@ -407,6 +408,3 @@ func TestRulesOfServiceWithoutBalancer(t *testing.T) {
 		})
 	}
 }
-
-var _ = types.UID("")
-var _ = loadbalancer.RulesAll
