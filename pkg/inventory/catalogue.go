@@ -32,6 +32,8 @@ type catalogue struct {
 	hostNames    map[string][]string // VNIC host name labels, lower case, alone and as label.subnet
 	addresses    map[netip.Addr][]string
 
+	labelled map[string]bool // the instances that have a host name label
+
 	// hidden are subnets that answered 404. They cannot be in the view: they are another VCN's, or a policy is missing.
 	hidden []string
 }
@@ -54,6 +56,7 @@ func (i *Inventory) readCatalogue(ctx context.Context, compartmentID string) (*c
 		displayNames: map[string][]string{},
 		hostNames:    map[string][]string{},
 		addresses:    map[netip.Addr][]string{},
+		labelled:     map[string]bool{},
 	}
 	vcn, err := i.vcn(ctx)
 	if err != nil {
@@ -186,6 +189,7 @@ func (c *catalogue) index(card card, subnetLabel string) {
 	if card.hostName != "" {
 		host := strings.ToLower(card.hostName)
 		add(c.hostNames, host, card.instanceID)
+		c.labelled[card.instanceID] = true
 		if subnetLabel != "" {
 			add(c.hostNames, host+"."+strings.ToLower(subnetLabel), card.instanceID)
 		}

@@ -5,6 +5,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -105,29 +106,37 @@ func (i *Inventory) find(ctx context.Context, q Query, maxAge time.Duration) (*o
 		compartments = append(compartments, q.CompartmentID)
 	}
 	var hidden []string
+	var e evidence
 	for _, compartment := range compartments {
 		c, err := i.catalogue(ctx, compartment, maxAge)
+		if len(e.instances) > 0 && errors.Is(err, oci.ErrNotFound) {
+			continue // a wrong hint
+		}
 		if err != nil {
 			return nil, err
 		}
-		id, err := c.match(q, vcn != "")
-		if err != nil {
-			return nil, err
-		}
-		if id != "" {
-			return c.instances[id], nil
-		}
+		e.gather(c, q)
 		hidden = append(hidden, c.hidden...)
 	}
-	return nil, &NotFoundError{Query: q, Compartments: compartments, VCNID: vcn, HiddenSubnets: distinct(hidden)}
+	switch ids := e.conclude(vcn != ""); len(ids) {
+	case 0:
+		return nil, &NotFoundError{Query: q, Compartments: compartments, VCNID: vcn, HiddenSubnets: distinct(hidden)}
+	case 1:
+		return e.instances[ids[0]], nil
+	default:
+		return nil, &AmbiguousError{Query: q, InstanceIDs: ids}
+	}
 }
 
-// match returns the OCID of the instance that answers the query, empty if there is none.
-//
-// What the network says of a machine (host name label, address) is unique within a VCN; display names are not, and
-// people change them. So equal display names do not disturb a match by VNIC, but a display name that belongs to another
-// machine than the VNIC does, does: nothing then says which of them is meant.
-func (c *catalogue) match(q Query, oneVCN bool) (string, error) {
+// evidence is what speaks for the instances that may answer a query.
+type evidence struct {
+	instances      map[string]*oci.Instance
+	byVNIC, byName []string // OCIDs of those with such a host name or address, and of those with such a display name
+	addressed      bool     // an address is among it
+	nameless       bool     // one of byName has no host name label
+}
+
+func (e *evidence) gather(c *catalogue, q Query) {
 	var byVNIC, byName []string
 	for _, name := range q.Names {
 		name = strings.ToLower(name)
@@ -139,18 +148,30 @@ func (c *catalogue) match(q Query, oneVCN bool) (string, error) {
 	}
 	for _, address := range q.addresses() {
 		byVNIC = append(byVNIC, c.addresses[address]...)
+		e.addressed = e.addressed || len(c.addresses[address]) > 0
 	}
-	byVNIC, byName = distinct(byVNIC), distinct(byName)
-	all := distinct(slices.Concat(byVNIC, byName))
-	switch {
-	case len(all) == 0:
-		return "", nil
-	case len(all) == 1:
-		return all[0], nil
-	case oneVCN && len(byVNIC) == 1 && slices.Contains(byName, byVNIC[0]):
-		return byVNIC[0], nil
+	for _, id := range slices.Concat(byVNIC, byName) {
+		if e.instances == nil {
+			e.instances = map[string]*oci.Instance{}
+		}
+		e.instances[id] = c.instances[id]
 	}
-	return "", &AmbiguousError{Query: q, InstanceIDs: all}
+	e.nameless = e.nameless || slices.ContainsFunc(byName, func(id string) bool { return !c.labelled[id] })
+	e.byVNIC, e.byName = append(e.byVNIC, byVNIC...), append(e.byName, byName...)
+}
+
+// conclude returns the OCIDs of the instances that answer the query: none, one, or several that nothing tells apart.
+//
+// What the network says of a machine (host name label, address) is unique within a VCN; display names are not, and
+// people change them. So equal display names do not disturb a match by VNIC, unless they are the only name that the other
+// machine has: without a host name label, a machine is called by its display name. And a display name that belongs to
+// another machine than the VNIC does, disturbs it: nothing then says which of them is meant.
+func (e *evidence) conclude(oneVCN bool) []string {
+	byVNIC, byName := distinct(e.byVNIC), distinct(e.byName)
+	if oneVCN && len(byVNIC) == 1 && slices.Contains(byName, byVNIC[0]) && (e.addressed || !e.nameless) {
+		return byVNIC
+	}
+	return distinct(slices.Concat(byVNIC, byName))
 }
 
 // hostInVCN takes "host.subnet" from the name "host.subnet.vcn.oraclevcn.com" that the VCN's resolver gives a VNIC.

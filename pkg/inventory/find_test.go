@@ -36,6 +36,10 @@ func TestFind(t *testing.T) {
 	poolA := add("pool", "pool-a", "10.0.1.40", "nodes", "")
 	poolB := add("pool", "pool-b", "10.0.1.41", "nodes", "")
 	add("elsewhere", "host-e", "10.0.1.1", "other", "")
+	labelled := add("renamed", "renamed", "10.0.1.42", "nodes", "")
+	add("renamed", "has-a-name", "10.0.1.43", "nodes", "")
+	twin := add("twin", "twin", "10.0.1.44", "nodes", "")
+	nameless := add("twin", "-", "10.0.1.45", "nodes", "")
 	swapX := add("swap-x", "swap-y", "10.0.1.50", "nodes", "")
 	swapY := add("swap-y", "swap-x", "10.0.1.51", "nodes", "")
 	v6 := s.AddInstance(ocisim.Instance{Name: "six", VNIC: ocisim.VNIC{Subnet: "nodes", IPv6: []string{"fd00:10::7"}}})
@@ -68,6 +72,10 @@ func TestFind(t *testing.T) {
 		{name: "equal display names", query: byName("pool"), among: []string{poolA, poolB}},
 		{name: "equal display names, host name says which", query: byName("pool", "pool-b"), want: poolB},
 		{name: "equal display names, address says which", query: inventory.Query{Names: []string{"pool"}, Addresses: []string{"10.0.1.40"}}, want: poolA},
+		{name: "equal display names, the other one has another host name", query: byName("renamed"), want: labelled},
+		{name: "equal display names, the other one has no other name", query: byName("twin"), among: []string{twin, nameless}},
+		{name: "equal display names, the other one has no other name, but an address says which", query: byName("twin", "10.0.1.44"), want: twin},
+		{name: "host name of one, address of another", query: byName("twin", "10.0.1.45"), among: []string{twin, nameless}},
 		{name: "display name of one, host name of another", query: byName("swap-x"), among: []string{swapX, swapY}},
 		{name: "names of two", query: byName("node-1", "node-10"), among: []string{one, ten}},
 		{name: "another VCN", query: byName("elsewhere")},
@@ -140,10 +148,15 @@ func TestCompartmentHint(t *testing.T) {
 		elsewhere := s.AddCompartment(ocisim.Compartment{Name: "elsewhere"})
 		home := s.AddInstance(ocisim.Instance{Name: "home", VNIC: ocisim.VNIC{Subnet: "nodes"}})
 		away := s.AddInstance(ocisim.Instance{Name: "away", Compartment: elsewhere, VNIC: ocisim.VNIC{Subnet: "nodes"}})
+		both := s.AddInstance(ocisim.Instance{Name: "both", VNIC: ocisim.VNIC{Subnet: "nodes", Hostname: "both-1"}})
+		s.AddInstance(ocisim.Instance{Name: "both", Compartment: elsewhere, VNIC: ocisim.VNIC{Subnet: "nodes", Hostname: "both-2"}})
 		inv := s.inventory(t)
+		if got, err := inv.Find(t.Context(), inventory.Query{Names: []string{"both"}, CompartmentID: elsewhere}); !isAmbiguous(err) {
+			t.Errorf("one in each compartment: got %+v, error %v", got, err)
+		}
 		for _, test := range []struct{ name, hint, want string }{
 			{"home", "", home}, {"home", elsewhere, home}, {"home", "ocid1.compartment.oc1..wrong", home},
-			{"away", "", ""}, {"away", elsewhere, away},
+			{"away", "", ""}, {"away", elsewhere, away}, {"both", "", both}, {"both", "ocid1.compartment.oc1..wrong", both},
 		} {
 			got, err := inv.Find(t.Context(), inventory.Query{Names: []string{test.name}, CompartmentID: test.hint})
 			if test.want == "" && err == nil || test.want != "" && (err != nil || got.ID != test.want) {
