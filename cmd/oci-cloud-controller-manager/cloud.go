@@ -73,13 +73,14 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 		CompartmentID: p.config.Compartment,
 		VCNID:         p.config.VCN,
 		SubnetID:      p.config.LoadBalancer.Subnet1,
-		Trim:          cloudprovider.TrimInstance,
+		Trim:          cloudprovider.TrimInstance(p.config.NodeLabels.Tags()),
 		Report:        func(f inventory.Fallback) { provider.ReportFallback(f) },
 	}, client.Compute(), client.Network())
 	o := cloudprovider.Options{
 		Inventory:       instances,
 		CompartmentID:   p.config.Compartment,
 		IPv6SingleStack: p.config.Environment.IPv6Only(),
+		TagLabels:       p.config.NodeLabels.Tags(),
 		NewNodeGrace:    p.flags.newNodeGrace,
 		ServiceResync:   p.flags.serviceResync,
 		StatusPeriod:    c.ComponentConfig.NodeStatusUpdateFrequency.Duration,

@@ -16,7 +16,6 @@ import (
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
-	"github.com/oracle/oci-cloud-controller-manager/pkg/podcidr"
 )
 
 const (
@@ -167,19 +166,4 @@ func firstError(errs ...error) error {
 		}
 	}
 	return nil
-}
-
-// TrimInstance takes out of an instance what the provider does not ask for: its metadata, which may hold kilobytes of
-// cloud-init, and its tags.
-func TrimInstance(instance *oci.Instance) {
-	var metadata map[string]string
-	if text := instance.Metadata[podcidr.MetadataKey]; text != "" {
-		metadata = map[string]string{podcidr.MetadataKey: text}
-	}
-	instance.Metadata, instance.Freeform = metadata, nil
-	var kept map[string]map[string]any
-	if namespace := openShiftNamespaceOf(instance); namespace != "" {
-		kept = map[string]map[string]any{namespace: {}}
-	}
-	instance.Defined = kept
 }

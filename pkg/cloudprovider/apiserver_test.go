@@ -25,7 +25,7 @@ import (
 )
 
 // apiServer makes the fake clientset behave more like an API server: every write gives a new resource version, without
-// which informers take an update for a resync; a patch with another UID is a conflict; permissions can be missing.
+// which informers take an update for a resync; a patch with another UID or version is a conflict; permissions can be missing.
 type apiServer struct {
 	client  *fake.Clientset
 	version atomic.Int64
@@ -80,7 +80,7 @@ func (s *apiServer) patch(a clienttesting.Action) (bool, runtime.Object, error) 
 	}
 	before, _ := meta.Accessor(current)
 	after, _ := meta.Accessor(patched)
-	if before.GetUID() != after.GetUID() {
+	if before.GetUID() != after.GetUID() || before.GetResourceVersion() != after.GetResourceVersion() {
 		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: action.GetResource().Resource}, action.GetName(), nil)
 	}
 	after.SetResourceVersion(s.next())

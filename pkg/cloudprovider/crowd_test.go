@@ -183,7 +183,7 @@ func TestRestartReadsLists(t *testing.T) {
 func TestAddressListsDenied(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
 		b.options.Inventory = inventory.New(inventory.Config{
-			CompartmentID: b.compartment, VCNID: b.vcn, Trim: cloudprovider.TrimInstance,
+			CompartmentID: b.compartment, VCNID: b.vcn, Trim: cloudprovider.TrimInstance(nil),
 			Report: func(f inventory.Fallback) { b.provider.ReportFallback(f) },
 		}, b.oci.Compute(), b.oci.Network())
 		b.region.Deny(ocisim.Policy{ResourceType: "private-ips"})
@@ -215,7 +215,7 @@ func TestTrimInstance(t *testing.T) {
 			Defined:  map[string]map[string]any{"Operations": {"CostCenter": 42}, "openshift-abc": {"boot-volume-type": "ISCSI"}},
 		},
 	}
-	cloudprovider.TrimInstance(i)
+	cloudprovider.TrimInstance(nil)(i)
 	want := &oci.Instance{ID: "ocid1.instance.oc1.iad.x", Tags: oci.Tags{Defined: map[string]map[string]any{"openshift-abc": {}}}}
 	if diff := cmp.Diff(want, i); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/taglabel"
 )
 
 const nodeInfoWorkers = 4
@@ -46,10 +47,31 @@ func infoMayDiffer(before, after *v1.Node) bool {
 		before.UID != after.UID ||
 		before.Spec.ProviderID != after.Spec.ProviderID ||
 		isUninitialized(before) != isUninitialized(after) ||
-		before.Labels[labelFaultDomain] != after.Labels[labelFaultDomain] ||
+		cloudLabelsDiffer(before.Labels, after.Labels) ||
 		before.Labels[labelFullADName] != after.Labels[labelFullADName] ||
 		topologyDiffers(before.Labels, after.Labels) ||
-		before.Annotations[annotationCompartment] != after.Annotations[annotationCompartment]
+		before.Annotations[annotationCompartment] != after.Annotations[annotationCompartment] ||
+		before.Annotations[annotationTagLabels] != after.Annotations[annotationTagLabels]
+}
+
+// cloudLabelsDiffer compares the labels among which ours are.
+func cloudLabelsDiffer(before, after map[string]string) bool {
+	n := 0
+	for key, value := range before {
+		if !strings.HasPrefix(key, taglabel.Prefix) {
+			continue
+		}
+		if now, has := after[key]; !has || now != value {
+			return true
+		}
+		n++
+	}
+	for key := range after {
+		if strings.HasPrefix(key, taglabel.Prefix) {
+			n--
+		}
+	}
+	return n != 0
 }
 
 func topologyDiffers(before, after map[string]string) bool {
@@ -92,15 +114,31 @@ func (c *nodeInfo) sync(ctx context.Context, name string) (time.Duration, error)
 		c.provider.reportNode(node, err)
 		return 0, err
 	}
-	labels := missing(node.Labels, c.provider.wantedLabels(instance))
+	change := nodeChange{labels: map[string]any{}, annotations: map[string]any{}}
+	change.set(change.labels, missing(node.Labels, c.provider.wantedLabels(instance)))
 	if !isUninitialized(node) { // the framework sets these when it initialises the node
-		maps.Copy(labels, c.provider.completeTopology(node, instance))
+		change.set(change.labels, c.provider.completeTopology(node, instance))
 	}
-	annotations := missing(node.Annotations, wantedAnnotations(instance))
-	if len(labels) == 0 && len(annotations) == 0 {
-		return 0, nil
+	change.set(change.annotations, missing(node.Annotations, wantedAnnotations(instance)))
+	c.provider.labelByTags(node, instance, &change)
+	var again time.Duration
+	if len(c.provider.options.TagLabels) > 0 {
+		again = tagPeriod // a tag that changes in the cloud is no event here
 	}
-	return 0, c.patch(ctx, node, labels, annotations)
+	return again, c.patch(ctx, node, change)
+}
+
+// nodeChange is what shall change on a Node. A value of nil removes the key.
+type nodeChange struct {
+	labels, annotations map[string]any
+	// exact makes it fail if the Node has been changed since it was looked at.
+	exact bool
+}
+
+func (*nodeChange) set(at map[string]any, entries map[string]string) {
+	for key, value := range entries {
+		at[key] = value
+	}
 }
 
 // completeTopology returns the topology labels that a node lacks, and reports those that are wrong.
@@ -139,17 +177,24 @@ func missing(have, wanted map[string]string) map[string]string {
 	return differ
 }
 
-func (c *nodeInfo) patch(ctx context.Context, node *v1.Node, labels, annotations map[string]string) error {
+func (c *nodeInfo) patch(ctx context.Context, node *v1.Node, change nodeChange) error {
 	metadata := map[string]any{}
-	if len(labels) > 0 {
-		metadata["labels"] = labels
+	if len(change.labels) > 0 {
+		metadata["labels"] = change.labels
 	}
-	if len(annotations) > 0 {
-		metadata["annotations"] = annotations
+	if len(change.annotations) > 0 {
+		metadata["annotations"] = change.annotations
+	}
+	if len(metadata) == 0 {
+		return nil
+	}
+	if change.exact {
+		metadata["resourceVersion"] = node.ResourceVersion
 	}
 	if err := patchNode(ctx, c.client, node, metadata, nil); err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Updated the node's labels and annotations", "node", klog.KObj(node), "labels", labels, "annotations", annotations)
+	klog.FromContext(ctx).Info("Updated the node's labels and annotations",
+		"node", klog.KObj(node), "labels", change.labels, "annotations", change.annotations)
 	return nil
 }

@@ -8,7 +8,6 @@ package cloudprovider
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -22,8 +21,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
-	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/taglabel"
 )
 
 // Name is the provider's name, as in --cloud-provider.
@@ -57,6 +56,9 @@ type Options struct {
 
 	// IPv6SingleStack adds the label that storage needs in clusters without IPv4.
 	IPv6SingleStack bool
+
+	// TagLabels are the tags of instances that become labels of their nodes. The Inventory has to keep them: see TrimInstance.
+	TagLabels []taglabel.Tag
 
 	// PodCIDRs gives nodes the pod CIDRs that their instances ask for; nil leaves that to others.
 	PodCIDRs PodCIDRs
@@ -230,18 +232,3 @@ func (p *Provider) counts() counts {
 
 // uids returns the identities of all Nodes that may be the cluster's own. The set must not be changed.
 func (p *Provider) uids() map[types.UID]bool { return p.counts().uids }
-
-// ReportFallback tells the operator that the VNICs of a subnet are read one by one, which costs more calls.
-func (p *Provider) ReportFallback(f inventory.Fallback) {
-	message := fmt.Sprintf("The lists of private addresses of subnet %s have %d rows for %d VNICs of instances, so the VNICs are read one by one, "+
-		"spread over the time between two passes. Nothing needs to be done", f.SubnetID, f.Rows, f.VNICs)
-	if f.Denied != nil {
-		message = fmt.Sprintf("The addresses in subnet %s cannot be listed, so its %d VNICs are read one by one, which takes more calls: %v. "+
-			"If the subnet exists, a policy is missing: allow this principal to use virtual-network-family in the subnet's compartment",
-			f.SubnetID, f.VNICs, f.Denied)
-	}
-	klog.FromContext(p.context).Info("Address lists do not serve", "subnet", f.SubnetID, "vnics", f.VNICs, "rows", f.Rows, "err", f.Denied)
-	if p.options.Process != nil {
-		p.events.post(p.options.Process, v1.EventTypeWarning, "AddressListsUnusable", f.SubnetID, message)
-	}
-}

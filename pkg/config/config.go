@@ -16,6 +16,12 @@ package config
 
 //go:generate go run ./internal/gendoc ../../docs/reference/config.md
 
+import (
+	"slices"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/taglabel"
+)
+
 // Config is the content of cloud-provider.yaml. Deprecated spellings are folded into the fields of their successors.
 type Config struct {
 	// UseInstancePrincipals authenticates as the compute instance that the process runs on.
@@ -38,6 +44,7 @@ type Config struct {
 	RateLimiter         RateLimiter
 	Metrics             Metrics
 	Tags                Tags
+	NodeLabels          NodeLabels
 
 	// Endpoints overrides the endpoint of single services, by the names that the key table lists under endpoints:
 	// "compute" to "https://127.0.0.1:18443".
@@ -153,6 +160,15 @@ type Tags struct {
 	FSS          TagSet
 	Lustre       TagSet
 }
+
+// NodeLabels are the tags of instances that become labels of their nodes. No two of them become the same label.
+type NodeLabels struct {
+	DefinedTags  []taglabel.Tag
+	FreeformTags []taglabel.Tag
+}
+
+// Tags returns the tags of both kinds.
+func (n NodeLabels) Tags() []taglabel.Tag { return slices.Concat(n.DefinedTags, n.FreeformTags) }
 
 // TagSet holds freeform tags and defined tags (namespace, key, value). It converts to and from oci.Tags.
 type TagSet struct {

@@ -134,7 +134,7 @@ func encode(v any) string {
 
 func isScalar(v any) bool {
 	switch v.(type) {
-	case map[string]string, map[string]map[string]any:
+	case map[string]string, map[string]map[string]any, []string:
 		return false
 	}
 	return true

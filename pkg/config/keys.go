@@ -3,7 +3,11 @@
 
 package config
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/taglabel"
+)
 
 // Releases that appear in the Since column.
 const (
@@ -41,7 +45,7 @@ type deprecated struct {
 
 // Keys returns the key table in the order of the reference.
 func Keys() []Key {
-	keys := slices.Concat(authKeys(), placeKeys(), loadBalancerKeys(), rateLimiterKeys(), metricsKeys(), tagKeys(), connectionKeys())
+	keys := slices.Concat(authKeys(), placeKeys(), loadBalancerKeys(), rateLimiterKeys(), metricsKeys(), tagKeys(), nodeLabelKeys(), connectionKeys())
 	for i := range keys {
 		if keys[i].Since == "" {
 			keys[i].Since = sinceOld
@@ -271,6 +275,22 @@ func tagKeys() []Key {
 			})
 	}
 	return keys
+}
+
+func nodeLabelKeys() []Key {
+	const becomes = " of instances that become labels of their nodes: `oci.oraclecloud.com/"
+	return []Key{
+		{
+			Path: "nodeLabels.definedTags", Since: sinceNew,
+			Description: "Defined tags, as `namespace.key`," + becomes + "<namespace>.<key>`. See [nodes.md](../nodes.md#tags-as-labels).",
+			value:       tagKeyList{"list of `namespace.key`", taglabel.Defined, func(d *document) *[]taglabel.Tag { return &d.NodeLabels.DefinedTags }},
+		},
+		{
+			Path: "nodeLabels.freeformTags", Since: sinceNew,
+			Description: "Keys of freeform tags" + becomes + "<key>`.",
+			value:       tagKeyList{"list of keys", taglabel.Freeform, func(d *document) *[]taglabel.Tag { return &d.NodeLabels.FreeformTags }},
+		},
+	}
 }
 
 func connectionKeys() []Key {

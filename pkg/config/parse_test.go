@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/klog/v2"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/taglabel"
 )
 
 func readTestdata(t *testing.T, name string) []byte {
@@ -61,6 +63,10 @@ func TestEveryKeyIsRead(t *testing.T) {
 			BlockVolume: TagSet{Freeform: map[string]string{"kind": "volume"}, Defined: map[string]map[string]any{"Storage": {"tier": "gold"}}},
 			FSS:         TagSet{Freeform: map[string]string{"kind": "fss"}, Defined: map[string]map[string]any{"Storage": {"tier": "silver"}}},
 			Lustre:      TagSet{Freeform: map[string]string{"kind": "lustre"}, Defined: map[string]map[string]any{"Storage": {"tier": 3}}},
+		},
+		NodeLabels: NodeLabels{
+			DefinedTags:  []taglabel.Tag{{Namespace: "Operations", Key: "CostCenter"}},
+			FreeformTags: []taglabel.Tag{{Key: "pool"}, {Key: "team"}},
 		},
 		Endpoints: map[string]string{
 			"compute":             "https://compute.example.com",
@@ -121,12 +127,12 @@ func TestProblems(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"null blocks are no blocks", "loadBalancer:\nmetrics:\nrateLimiter: ~\n", nil},
-		{"unknown", "nodeSelector: x\n", []string{"f:1:1: warning: nodeSelector: unknown key; known here: useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, caBundle, caFile, endpoints"}},
+		{"unknown", "nodeSelector: x\n", []string{"f:1:1: warning: nodeSelector: unknown key; known here: useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, nodeLabels, caBundle, caFile, endpoints"}},
 		{"typo", "compartmnet: ocid1.compartment.oc1..aaaa\n", []string{"f:1:1: warning: compartmnet: unknown key; did you mean compartment?"}},
 		{"wrong case", "regionkey: phx\n", []string{"f:1:1: warning: regionkey: unknown key: write regionKey, exactly so"}},
 		{"hyphens", "cluster-id: a\n", []string{"f:1:1: warning: cluster-id: unknown key: write clusterId, exactly so"}},
 		{"wrong place", "subnet1: ocid1.subnet.oc1.phx.aaaa\n", []string{"f:1:1: warning: subnet1: unknown key here; its place is loadBalancer.subnet1"}},
-		{"ambiguous place", "freeform: {a: b}\n", []string{"f:1:1: warning: freeform: unknown key; known here: useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, caBundle, caFile, endpoints"}},
+		{"ambiguous place", "freeform: {a: b}\n", []string{"f:1:1: warning: freeform: unknown key; known here: useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, nodeLabels, caBundle, caFile, endpoints"}},
 		{"unknown service", "endpoints: {compue: https://x}\n", []string{"f:1:13: warning: endpoints.compue: unknown key; did you mean compute?"}},
 		{"bad endpoint", "endpoints: {compute: iaas.example.com}\n", []string{`f:1:22: error: endpoints.compute: want a URL that begins with https:// (or http:// for a local test), got "iaas.example.com"`}},
 		{"endpoint with path", "endpoints: {compute: https://u:p@x/20160918}\n", []string{`f:1:22: error: endpoints.compute: want scheme and host only, such as https://iaas.example.com, got "https://u:xxxxx@x/20160918"`}},
@@ -169,6 +175,17 @@ func TestProblems(t *testing.T) {
 			"f:1:57: error: tags.fss.defined.c.d: want text, a number or a bool, got a mapping",
 		}},
 		{"long tags", "tags: {fss: {freeform: {a: " + strings.Repeat("ü", 257) + "}}}\n", []string{"f:1:28: warning: tags.fss.freeform.a: a tag's value has at most 256 characters, this one has 257"}},
+		{"node labels", "nodeLabels:\n  definedTags: [Operations.CostCenter, CostCenter]\n  freeformTags:\n  - pool\n  - a.b\n  - fault-domain\n  - [x]\n", []string{
+			`f:2:40: error: nodeLabels.definedTags: want the key of a defined tag in the form namespace.key, got "CostCenter"`,
+			`f:5:5: error: nodeLabels.freeformTags: the key of a freeform tag has no period; that of a defined tag has, got "a.b"`,
+			`f:6:5: error: nodeLabels.freeformTags: the label oci.oraclecloud.com/fault-domain has a meaning of its own, got "fault-domain"`,
+			"f:7:5: error: nodeLabels.freeformTags: want a tag's key, got a list",
+		}},
+		{"node labels that collide", "nodeLabels:\n  freeformTags:\n  - a/b\n  - a:b\n  - a/b\n", []string{
+			`f:4:5: warning: nodeLabels.freeformTags: "a/b" in line 9 becomes the same label, oci.oraclecloud.com/a_b: this one is left out, got "a:b"`,
+			`f:5:5: warning: nodeLabels.freeformTags: "a/b" in line 9 becomes the same label, oci.oraclecloud.com/a_b: this one is left out, got "a/b"`,
+		}},
+		{"node labels of a wrong type", "nodeLabels: {freeformTags: pool}\n", []string{"f:1:28: error: nodeLabels.freeformTags: want a list of keys, got a scalar"}},
 		{"security lists", "loadBalancer: {securityLists: {ocid1.vcn.oc1.phx.aaaa: x}}\n", []string{
 			"f:1:32: warning: loadBalancer.securityLists: want the OCID of a subnet, got that of a vcn",
 			`f:1:56: error: loadBalancer.securityLists.ocid1.vcn.oc1.phx.aaaa: not an OCID, which has the form ocid1.<type>.<realm>.[region].<unique>, got "x"`,
@@ -184,7 +201,7 @@ func TestProblems(t *testing.T) {
 		{"CA twice", "caFile: a\ncaBundle: b\n", []string{"f:1:1: error: caFile: excludes caBundle (line 8): set one of the two", "f:2:11: error: caBundle: want certificates in PEM form, found none"}},
 		{"key as path", "caFile: |\n  -----BEGIN CERTIFICATE-----\n", []string{"f:1:9: error: caFile: want the path of a file, not its content"}},
 		{"secret in a wrong place", "vcn: |\n  -----BEGIN MARKED\n", []string{"f:1:6: error: vcn: an OCID has no blanks, but there is one at position 11, got a text of 18 characters"}},
-		{"secret as key", "\"-----BEGIN MARKED\": a\n", []string{"f:1:1: warning: (a text of 17 characters): unknown key; known here: useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, caBundle, caFile, endpoints"}},
+		{"secret as key", "\"-----BEGIN MARKED\": a\n", []string{"f:1:1: warning: (a text of 17 characters): unknown key; known here: useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, nodeLabels, caBundle, caFile, endpoints"}},
 		{"second document", "---\nvcn: x\n", []string{"f:2:1: warning: a second YAML document begins here; it is ignored"}},
 		{"broken second document", "---\nvcn: [\n", []string{"f:2: warning: not YAML: did not find expected node content"}},
 		{"empty second document", "---\n", nil},
@@ -213,8 +230,8 @@ func TestNotAConfig(t *testing.T) {
 		{"empty", "", "f:1: error: the file is empty: it has no keys"},
 		{"comments", "# nothing\n", "f:1: error: the file is empty: it has no keys"},
 		{"null", "\n---\n...\n", "f:3:1: error: the file is empty: it has no keys"},
-		{"list", "- a\n", "f:1:1: error: want a mapping with the keys useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, caBundle, caFile, endpoints; got a list"},
-		{"text", "hello\n", "f:1:1: error: want a mapping with the keys useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, caBundle, caFile, endpoints; got a scalar"},
+		{"list", "- a\n", "f:1:1: error: want a mapping with the keys useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, nodeLabels, caBundle, caFile, endpoints; got a list"},
+		{"text", "hello\n", "f:1:1: error: want a mapping with the keys useInstancePrincipals, useWorkloadIdentity, auth, compartment, vcn, regionKey, clusterId, loadBalancer, networkLoadBalancer, rateLimiter, metrics, tags, nodeLabels, caBundle, caFile, endpoints; got a scalar"},
 		{"tab", "auth:\n  region: a\n\ttenancy: b\n", "f:3:1: error: not YAML: the line is indented with a tab; use blanks"},
 		{"indentation", "auth:\n  region: a\n  user: b\n tenancy: c\nvcn: d\n", "f:4: error: not YAML: did not find expected key"},
 		{"open quote", "vcn: a\nregionKey: \"b\ncompartment: c\n", "f:2: error: not YAML: found unexpected end of stream"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -306,7 +307,7 @@ func TestFallBackToSingleReads(t *testing.T) {
 					}
 					time.Sleep(2 * time.Minute)
 				}
-				if len(told) != 1 || told[0].VNICs != nodes || (told[0].Denied != nil) != (name == "denied") {
+				if len(told) != 1 || told[0].Nodes != nodes || (told[0].Denied != nil) != (name == "denied") {
 					t.Errorf("told %+v", told)
 				}
 				// Who waits for a node to start does not wait for the pass.
@@ -321,6 +322,126 @@ func TestFallBackToSingleReads(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whichever list a policy hides, the answers are those of single reads, the owner is told once which list it is, and the
+// reads of a pass are spread over its time. An absent policy for what nobody needs is no fallback.
+func TestEachDeniedListIsTold(t *testing.T) {
+	const nodes = 30
+	ofCompartment := func(c ocisim.Call) bool { return !strings.Contains(c.Query, "instanceId") }
+	for name, test := range map[string]struct {
+		fault        ocisim.Fault
+		list         inventory.List
+		inSubnet     bool
+		readsPerNode int // of compute and network
+	}{
+		"instances":         {fault: ocisim.Fault{Operation: "ListInstances"}, list: inventory.ListOfInstances, readsPerNode: 1},
+		"attachments":       {fault: ocisim.Fault{Operation: "ListVnicAttachments", Match: ofCompartment}, list: inventory.ListOfAttachments, readsPerNode: 2},
+		"private addresses": {fault: ocisim.Fault{Operation: "ListPrivateIps"}, list: inventory.ListOfPrivateIPs, inSubnet: true, readsPerNode: 1},
+		"IPv6 addresses":    {fault: ocisim.Fault{Operation: "ListIpv6s"}, list: inventory.ListOfIPv6s, inSubnet: true, readsPerNode: 1},
+		"public addresses":  {fault: ocisim.Fault{Operation: "ListPublicIps"}, list: inventory.ListOfPublicIPs, readsPerNode: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSite(ocisim.Options{})
+				ids := s.addNodes(nodes, ocisim.VNIC{Subnet: "nodes", PublicIP: ocisim.Auto, IPv6: []string{ocisim.Auto}})
+				want := pass(t, s.inventory(t), ids, inventory.Need{})
+				test.fault.Status = http.StatusNotFound
+				remove := s.Fault(test.fault)
+				var told []inventory.Fallback
+				inv := s.inventory(t, func(c *inventory.Config) {
+					c.Report = func(f inventory.Fallback) { told = append(told, f) }
+				})
+				s.ResetCalls()
+				for range 2 {
+					began := time.Now()
+					if diff := cmp.Diff(want, pass(t, inv, ids, crowd(nodes))); diff != "" {
+						t.Errorf("(-want +got):\n%s", diff)
+					}
+					if took := time.Since(began); took > 4*time.Minute {
+						t.Errorf("the reads of a pass took %s", took)
+					}
+					time.Sleep(2 * time.Minute)
+				}
+				counts := s.Counts()
+				single := counts["compute.GetInstance"] + counts["virtualnetwork.GetVnic"]
+				if test.readsPerNode == 2 {
+					single += counts["compute.ListVnicAttachments"]
+				}
+				if single < nodes || single > 2*test.readsPerNode*nodes+20 {
+					t.Errorf("%d single reads in two passes: %v", single, counts)
+				}
+				if len(told) != 1 {
+					t.Fatalf("told %+v", told)
+				}
+				f := told[0]
+				subnet := ""
+				if test.inSubnet {
+					subnet = s.nodes
+				}
+				if f.List != test.list || f.CompartmentID != s.compartment || f.SubnetID != subnet || f.Nodes != nodes || !errors.Is(f.Denied, oci.ErrNotFound) {
+					t.Errorf("told %+v", f)
+				}
+
+				// Half an hour later it is told again, if it is still so; otherwise lists serve again.
+				time.Sleep(30 * time.Minute)
+				pass(t, inv, ids, crowd(nodes))
+				if len(told) != 2 {
+					t.Errorf("told %d times", len(told))
+				}
+				remove()
+				time.Sleep(30 * time.Minute)
+				pass(t, inv, ids, crowd(nodes))
+				s.ResetCalls()
+				time.Sleep(2 * time.Minute)
+				pass(t, inv, ids, crowd(nodes))
+				if counts := s.Counts(); counts["compute.GetInstance"]+counts["virtualnetwork.GetVnic"] > 0 || len(told) != 2 {
+					t.Errorf("with the policy: told %d times, calls %v", len(told), counts)
+				}
+			})
+		})
+	}
+}
+
+// A wrong hint, whose compartment cannot be listed, is no missing policy.
+func TestWrongHintIsNoFallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(ocisim.Options{})
+		elsewhere := s.AddCompartment(ocisim.Compartment{Name: "elsewhere"})
+		ids := s.addNodes(10, ocisim.VNIC{Subnet: "nodes"})
+		away := s.AddInstance(ocisim.Instance{Name: "away", Compartment: elsewhere, VNIC: ocisim.VNIC{Subnet: "nodes"}})
+		inv := s.inventory(t, func(c *inventory.Config) {
+			c.Report = func(f inventory.Fallback) { t.Errorf("told %+v", f) }
+		})
+		need := crowd(10)
+		need.Compartments = []string{"ocid1.compartment.oc1..wrong"}
+		pass(t, inv, append(ids, away), need)
+	})
+}
+
+// The first pass over instances with several VNICs reads each VNIC; it does not take longer than a pass may.
+func TestFirstPassOverSeveralVNICs(t *testing.T) {
+	const nodes = 400
+	synctest.Test(t, func(t *testing.T) {
+		s := newSite(ocisim.Options{PageSize: 1000})
+		s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "closed", CIDR: "10.0.32.0/20", Private: true})
+		s.AddInstance(ocisim.Instance{
+			Name: "w-%d", Count: nodes, VNIC: ocisim.VNIC{Subnet: "closed"}, VNICs: []ocisim.VNIC{{Subnet: "closed"}},
+		})
+		var ids []string
+		for _, i := range s.Instances() {
+			ids = append(ids, *i.Id)
+		}
+		inv := s.inventory(t)
+		began := time.Now()
+		pass(t, inv, ids, crowd(nodes))
+		if took := time.Since(began); took > 5*time.Minute {
+			t.Errorf("took %s", took)
+		}
+		if n := s.Counts()["virtualnetwork.GetVnic"]; n < nodes || n > 2*nodes {
+			t.Errorf("%d reads of %d VNICs", n, 2*nodes)
+		}
+	})
 }
 
 // An address that is in no list is lost only if the VNIC itself says so: a reserved one may belong to another compartment.

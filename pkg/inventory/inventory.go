@@ -45,7 +45,7 @@ type Config struct {
 	// Trim takes out of an instance what nobody will ask for, before it is remembered; nil keeps everything. Metadata and
 	// tags are most of what an instance weighs.
 	Trim func(*oci.Instance)
-	// Report is told when the VNICs of a subnet have to be read one by one; may be nil.
+	// Report is told when a list does not serve and single reads stand in for it; may be nil.
 	Report func(Fallback)
 }
 
@@ -77,11 +77,14 @@ type Inventory struct {
 	misses      misses
 
 	// For crowds.
-	wirings     snapshots[*wiring]           // by compartment
-	books       snapshots[*addressBook]      // by subnet
-	publicLists snapshots[map[string]string] // by scope, availability domain and compartment
-	publics     snapshots[string]            // public addresses, by VNIC
+	wirings     snapshots[*wiring]      // by compartment
+	books       snapshots[*addressBook] // by subnet
+	publicLists snapshots[*publicList]  // by scope, availability domain and compartment
+	publics     snapshots[string]       // public addresses, by VNIC
 	pace        *pace
+	announced   announcements
+
+	heldUp heldUp
 }
 
 // New returns an Inventory that has read nothing yet.
@@ -99,40 +102,6 @@ func New(config Config, compute Compute, network Network) *Inventory {
 		*pause = listPause
 	}
 	return i
-}
-
-// Instance returns the instance of that OCID. The OCID is enough: no compartment is needed.
-func (i *Inventory) Instance(ctx context.Context, id string, need Need) (*oci.Instance, error) {
-	if need.crowded() {
-		if instance, err := i.listed(ctx, id, need); instance != nil || err != nil {
-			return instance, err
-		}
-	}
-	return i.instances.get(ctx, id, need.MaxAge, func(ctx context.Context) (*oci.Instance, error) {
-		instance, err := i.compute.GetInstance(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		return i.trimmed(instance), nil
-	})
-}
-
-// listed looks an instance up in the lists of the compartments that it may be in; nil if they do not have it. A list that
-// a policy hides is passed over: a single read may be allowed.
-func (i *Inventory) listed(ctx context.Context, id string, need Need) (*oci.Instance, error) {
-	if last, age, ok := i.instances.lastWithAge(id); ok && age <= need.MaxAge {
-		return last, nil
-	}
-	for _, compartment := range i.compartmentsOf(id, need.Compartments) {
-		all, err := i.list(ctx, compartment, need.MaxAge)
-		if err != nil && !errors.Is(err, oci.ErrNotFound) {
-			return nil, err
-		}
-		if found := all[id]; found != nil {
-			return found, nil
-		}
-	}
-	return nil, nil
 }
 
 // trimmed prepares an instance for being remembered.
@@ -237,6 +206,11 @@ func (i *Inventory) attached(ctx context.Context, instance *oci.Instance, need N
 			compartmentID = i.config.CompartmentID
 		}
 		return i.attachments.get(ctx, attachmentsKey(instance.ID, compartmentID), maxAge, func(ctx context.Context) ([]*oci.VNICAttachment, error) {
+			if need.crowded() { // the list of the compartment does not serve
+				if err := i.pace.wait(ctx, need, "the VNICs of "+instance.ID); err != nil {
+					return nil, err
+				}
+			}
 			all, err := i.compute.ListVNICAttachments(ctx, compartmentID, instance.ID)
 			return inUse(all), err
 		})
@@ -272,10 +246,8 @@ func (i *Inventory) VNIC(ctx context.Context, id string, need Need) (*oci.VNIC, 
 
 func (i *Inventory) vnic(ctx context.Context, id string, need Need) (*oci.VNIC, error) {
 	vnic, err := i.vnics.get(ctx, id, need.MaxAge, func(ctx context.Context) (*oci.VNIC, error) {
-		if need.Patient {
-			if err := i.pace.limiter.Wait(ctx); err != nil {
-				return nil, fmt.Errorf("wait for the turn of VNIC %s: %w", id, err)
-			}
+		if err := i.pace.wait(ctx, need, "VNIC "+id); err != nil {
+			return nil, err
 		}
 		vnic, err := i.network.GetVNIC(ctx, id)
 		if err != nil {

@@ -13,10 +13,11 @@ import (
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/taglabel"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
 
-// The heap per node at 5,000 nodes, with all lists read: 2 KiB are allowed.
+// The heap per node at 5,000 nodes, with all lists read: 2 KiB are allowed, also where two tags become labels.
 func TestMemoryPerNode(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-long runs it, without the race detector")
@@ -26,7 +27,10 @@ func TestMemoryPerNode(t *testing.T) {
 	s.AddSubnet(ocisim.Subnet{VCN: s.vcn1, Name: "closed", CIDR: "10.0.32.0/19", Private: true})
 	s.AddInstance(ocisim.Instance{
 		Name: "w-%d", Count: nodes, VNIC: ocisim.VNIC{Subnet: "closed"}, Metadata: map[string]string{"user_data": strings.Repeat("x", 4096)},
-		Tags: ocisim.Tags{Freeform: map[string]string{"pool": "a", "cluster": "b"}},
+		Tags: ocisim.Tags{
+			Freeform: map[string]string{"pool": "a", "cluster": "b"},
+			Defined:  map[string]map[string]any{"Operations": {"CostCenter": strings.Repeat("4", 200), "Owner": "x"}, "Oracle-Tags": {"CreatedBy": "y"}},
+		},
 	})
 	var ids []string
 	for _, i := range s.Instances() {
@@ -45,18 +49,23 @@ func TestMemoryPerNode(t *testing.T) {
 			}
 		}
 	}
-	trim := func(c *inventory.Config) {
-		c.Trim = func(i *oci.Instance) { i.Metadata, i.Freeform, i.Defined = nil, nil, nil }
-	}
-	ask(s.inventory(t, trim)) // the region keeps what it has rendered once
-	before := heap()
-	inv := s.inventory(t, trim)
-	ask(inv)
-	perNode := (heap() - before) / nodes
-	runtime.KeepAlive(inv)
-	t.Logf("%d bytes of heap per node", perNode)
-	if perNode > limit || perNode < 200 {
-		t.Errorf("%d bytes of heap per node at %d nodes; %d are allowed", perNode, nodes, limit)
+	for name, labels := range map[string][]taglabel.Tag{"no tags": nil, "two tags": {{Key: "pool"}, {Namespace: "Operations", Key: "CostCenter"}}} {
+		trim := func(c *inventory.Config) {
+			c.Trim = func(i *oci.Instance) {
+				i.Metadata = nil
+				i.Freeform, i.Defined = taglabel.Keep(labels, i.Freeform, i.Defined)
+			}
+		}
+		ask(s.inventory(t, trim)) // the region keeps what it has rendered once
+		before := heap()
+		inv := s.inventory(t, trim)
+		ask(inv)
+		perNode := (heap() - before) / nodes
+		runtime.KeepAlive(inv)
+		t.Logf("%d bytes of heap per node, %s", perNode, name)
+		if perNode > limit || perNode < 200 {
+			t.Errorf("%d bytes of heap per node at %d nodes, %s; %d are allowed", perNode, nodes, name, limit)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@
 package inventory
 
 import (
+	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -13,47 +15,44 @@ import (
 // paceOver is the time over which the single reads of a pass are spread. The framework's passes are 5 minutes apart.
 const paceOver = 4 * time.Minute
 
-// Fallback says that the VNICs of a subnet are read one by one, because its address lists do not serve.
-type Fallback struct {
-	SubnetID string
-	VNICs    int // of instances
-	// Denied is the lists' 404: most likely, a policy is missing. Otherwise the lists have Rows rows, too many for VNICs.
-	Denied error
-	Rows   int
-}
-
 // pace spreads single reads that nobody waits for urgently.
 type pace struct {
 	mu      sync.Mutex
-	subnets map[string]int // VNICs to read, by subnet
+	reads   map[string]int // that a pass may need, by reason
 	limiter *rate.Limiter
 }
 
 const minPace = 2 // reads per second
 
 func newPace() *pace {
-	return &pace{subnets: map[string]int{}, limiter: rate.NewLimiter(minPace, minPace)}
+	return &pace{reads: map[string]int{}, limiter: rate.NewLimiter(minPace, minPace)}
 }
 
-// set notes how many VNICs of a subnet have to be read one by one.
-func (p *pace) set(subnetID string, vnics int) {
+// set notes how many single reads a pass may need for a reason.
+func (p *pace) set(reason string, reads int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.subnets[subnetID] == vnics {
+	if p.reads[reason] == reads {
 		return
 	}
-	p.subnets[subnetID] = vnics
+	p.reads[reason] = reads
+	if reads == 0 {
+		delete(p.reads, reason)
+	}
 	total := 0
-	for _, n := range p.subnets {
+	for _, n := range p.reads {
 		total += n
 	}
 	p.limiter.SetLimit(max(minPace, rate.Limit(float64(total)/paceOver.Seconds())))
 }
 
-// fallBack sets the pace for a subnet, and tells the owner of the inventory if its lists do not serve.
-func (i *Inventory) fallBack(f Fallback) {
-	i.pace.set(f.SubnetID, f.VNICs)
-	if f.VNICs > 0 && i.config.Report != nil {
-		i.config.Report(f)
+// wait waits for the turn of a read, where the need is patient.
+func (p *pace) wait(ctx context.Context, need Need, what string) error {
+	if !need.Patient {
+		return nil
 	}
+	if err := p.limiter.Wait(ctx); err != nil {
+		return fmt.Errorf("wait for the turn of %s: %w", what, err)
+	}
+	return nil
 }

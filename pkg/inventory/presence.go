@@ -76,6 +76,7 @@ func (i *Inventory) list(ctx context.Context, compartmentID string, maxAge time.
 			byID[instance.ID] = instance
 			i.instances.put(instance.ID, instance, began)
 		}
+		i.serves(Fallback{List: ListOfInstances, CompartmentID: compartmentID})
 		return byID, nil
 	})
 }

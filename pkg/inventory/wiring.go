@@ -31,6 +31,7 @@ func (i *Inventory) wiring(ctx context.Context, compartmentID string, maxAge tim
 		if err != nil {
 			return nil, err
 		}
+		i.serves(Fallback{List: ListOfAttachments, CompartmentID: compartmentID})
 		w := &wiring{of: map[string][]attachment{}, inSubnet: map[string]int{}}
 		for _, a := range inUse(all) {
 			if a.InstanceID == "" {
@@ -40,8 +41,21 @@ func (i *Inventory) wiring(ctx context.Context, compartmentID string, maxAge tim
 			w.of[instance] = append(w.of[instance], attachment{shared(a.VNICID), shared(a.SubnetID)})
 			w.inSubnet[shared(a.SubnetID)]++
 		}
+		i.pace.set("primary VNICs in "+compartmentID, i.primariesUnknown(w))
 		return w, nil
 	})
+}
+
+// primariesUnknown counts the VNICs of instances that have several, and of which it is not known yet which is the primary.
+func (i *Inventory) primariesUnknown(w *wiring) int {
+	n := 0
+	for _, attached := range w.of {
+		known := func(a attachment) bool { _, primary := i.primaries.last(a.vnicID); return primary }
+		if len(attached) > 1 && !slices.ContainsFunc(attached, known) {
+			n += len(attached)
+		}
+	}
+	return n
 }
 
 // shared returns the one copy of a text that the process keeps: thousands of instances have the same compartment, and
@@ -94,28 +108,33 @@ func (i *Inventory) readBook(ctx context.Context, subnetID string, vnics int, ma
 	b := &addressBook{asOf: time.Now()}
 	// No older than the addresses: a subnet that has become dual-stack or public since must not cost nodes their addresses.
 	subnet, err := i.subnet(ctx, subnetID, maxAge)
+	f := Fallback{List: ListOfPrivateIPs, SubnetID: subnetID, Nodes: vnics}
 	var private []*oci.PrivateIP
 	var ipv6 []*oci.IPv6
 	if err == nil {
+		f.CompartmentID = subnet.CompartmentID
 		private, err = i.network.ListPrivateIPs(ctx, subnetID, "")
 	}
 	if err == nil && len(subnet.IPv6CIDRs) > 0 {
+		f.List = ListOfIPv6s
 		ipv6, err = i.network.ListIPv6s(ctx, subnetID, "")
 	}
 	if errors.Is(err, oci.ErrNotFound) {
-		b.denied = err
-		i.fallBack(Fallback{SubnetID: subnetID, VNICs: vnics, Denied: err})
+		b.denied, f.Denied = err, err
+		i.fallBack(f, 1)
 		return b, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if rows := len(private) + len(ipv6); rows > crowdFactor*max(vnics, fewEnough) {
+	f.List, f.Rows = ListOfPrivateIPs, len(private)+len(ipv6)
+	if f.Rows > crowdFactor*max(vnics, fewEnough) {
 		b.crowded = true
-		i.fallBack(Fallback{SubnetID: subnetID, VNICs: vnics, Rows: rows})
+		i.fallBack(f, 1)
 		return b, nil
 	}
-	i.fallBack(Fallback{SubnetID: subnetID})
+	i.serves(f)
+	i.serves(Fallback{List: ListOfIPv6s, SubnetID: subnetID, CompartmentID: subnet.CompartmentID})
 	b.entries = entriesOf(private, ipv6, !subnet.ProhibitPublicIP)
 	return b, nil
 }
@@ -152,6 +171,8 @@ func (i *Inventory) wired(ctx context.Context, instance *oci.Instance, need Need
 	}
 	w, err := i.wiring(ctx, compartment, need.MaxAge)
 	if errors.Is(err, oci.ErrNotFound) {
+		// The attachments of each instance, and its VNIC.
+		i.fallBack(Fallback{List: ListOfAttachments, CompartmentID: compartment, Nodes: need.Crowd, Denied: err}, 2)
 		return nil, false, nil
 	}
 	if err != nil {
@@ -223,7 +244,7 @@ func (i *Inventory) wiredVNIC(ctx context.Context, instance *oci.Instance, a att
 		return v, nil
 	}
 	var err error
-	v.PublicIP, err = i.publicOf(ctx, instance, a.vnicID, e.privateIP, need)
+	v.PublicIP, err = i.publicOf(ctx, instance, place{a, e.privateIP, neighbours}, need)
 	return v, err
 }
 

@@ -19,6 +19,7 @@ const module = "github.com/oracle/oci-cloud-controller-manager"
 var layers = map[string]int{
 	"internal":          0,
 	"pkg/version":       0,
+	"pkg/taglabel":      0,
 	"pkg/config":        1,
 	"pkg/oci":           2,
 	"pkg/firewall":      3,
