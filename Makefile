@@ -68,7 +68,7 @@ test-beside: test-long ## What runs beside the system tests: test-long, test-typ
 .PHONY: test-unit
 test-unit: control-plane ## Unit and component tests, with the race detector.
 	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
-	@CGO_ENABLED=1 go test -race -vet=off -short -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/repo -e /test/ocisim/webtest) $(ARGS)
+	@CGO_ENABLED=1 go test -race -vet=off -short -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/traffic -e /test/repo -e /test/ocisim/webtest) $(ARGS)
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
@@ -106,6 +106,14 @@ test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mo
 	$(call say,tests in a Linux guest)
 	@test/vm/build.sh >/dev/null
 	@go test -count=1 -v -run 'TestLIO' -exec $(CURDIR)/test/vm/exec.sh ./test/ocisim/bodies $(ARGS)
+
+# As root: the suite makes network namespaces, which nobody else sees and which end with it.
+.PHONY: test-traffic
+test-traffic: build control-plane ## Requests through balancers and real kube-proxies to pods, while nodes, ports and health checks change. Needs root.
+	$(call say,traffic: clients, simulated balancers that forward, kube-proxy on each node, pods)
+	@hack/nftables.sh
+	@go run ./test/cluster/cmd/devcluster -build -node >/dev/null
+	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 30m -count=1 -v ./test/traffic/ $(ARGS)
 
 .PHONY: test-crash
 test-crash: build control-plane ## Kill the binaries after each single cloud call of each scenario, restart, and look for leaks and duplicates.

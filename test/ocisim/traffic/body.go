@@ -29,6 +29,15 @@ type Options struct {
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Direct lets connections to backends that are not mapped go to where their address leads on this machine's network.
 	Direct bool
+	// OwnAddresses lets balancers use the addresses that the API shows, with the ports of their listeners, instead of loopback
+	// addresses: they listen there, and backends see connections come from there, or from the client where a network load
+	// balancer preserves the source. All of this is up to the network in which the process runs: the balancers' addresses
+	// have to be local ("ip route add local 198.18.0.0/15 dev lo"), what backends answer to clients has to come here, and
+	// preserving the source takes CAP_NET_ADMIN, on Linux. It goes with Direct.
+	OwnAddresses bool
+	// Linger is how long connections live on when their backend has left its set; 0 ends them at once. What the services do
+	// with them is not documented.
+	Linger time.Duration
 	// Speed divides the intervals of checks; 0 is 1, as fast as the services.
 	Speed float64
 	// Logger tells of health and of connections that failed, at level 1.
@@ -66,7 +75,7 @@ type running struct {
 
 	loopback netip.Addr
 	pools    map[string]*pool
-	fronts   map[int]*front
+	fronts   map[string]*front // by socket
 	problems map[string]string // by listener: why it does not listen
 	stale    bool              // the ports are not those of the settings, or one of them could not be opened
 }
@@ -220,7 +229,7 @@ func (b *Body) follow(changes ocisim.BalancerChanges) {
 func (b *Body) update(v balancer) {
 	r := b.running[v.id]
 	if r == nil {
-		r = &running{loopback: b.next, pools: map[string]*pool{}, fronts: map[int]*front{}}
+		r = &running{loopback: b.next, pools: map[string]*pool{}, fronts: map[string]*front{}}
 		b.next = b.next.Next()
 		b.running[v.id] = r
 	}
@@ -234,9 +243,18 @@ func (b *Body) update(v balancer) {
 	for name, set := range v.sets {
 		p := r.pools[name]
 		if p == nil {
-			p = &pool{body: b, balancer: v.id}
+			p = &pool{body: b, balancer: v.id, gone: make(chan struct{})}
 			r.pools[name] = p
 		}
-		p.update(set, clientTLS(set.tls, v.bundles))
+		p.update(set, clientTLS(set.tls, v.bundles), b.origin(v))
 	}
+}
+
+// origin is the address from which a balancer connects to its backends; none where the kernel chooses.
+func (b *Body) origin(v balancer) netip.Addr {
+	if !b.options.OwnAddresses {
+		return netip.Addr{}
+	}
+	a, _ := netip.ParseAddr(v.origin)
+	return a
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -28,11 +29,11 @@ const maxCheckedBody = 64 << 10
 func (p *pool) checks(m *member) {
 	for {
 		p.mu.Lock()
-		b, c, tls := m.backend, p.set.check, p.tls
+		b, c, tls, from := m.backend, p.set.check, p.tls, p.from
 		p.mu.Unlock()
 		if !b.offline && c.known() {
 			ctx, cancel := context.WithTimeout(p.body.ctx, max(c.timeout, time.Millisecond))
-			err := p.body.probe(ctx, b, c, tls)
+			err := p.body.probe(ctx, netip.AddrPortFrom(from, 0), b, c, tls)
 			cancel()
 			p.note(m, err, c.retries)
 		}
@@ -99,7 +100,7 @@ func (p *pool) note(m *member, err error, retries int) {
 var errCheck = errors.New("check failed")
 
 // probe makes one check of a backend.
-func (b *Body) probe(ctx context.Context, to backend, c check, encrypt *backendTLS) error {
+func (b *Body) probe(ctx context.Context, from netip.AddrPort, to backend, c check, encrypt *backendTLS) error {
 	if c.port != 0 {
 		to.port = c.port
 	}
@@ -109,7 +110,7 @@ func (b *Body) probe(ctx context.Context, to backend, c check, encrypt *backendT
 	if c.protocol == "HTTPS" {
 		encrypt = &backendTLS{config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the service does not verify either
 	}
-	connect := func(ctx context.Context) (net.Conn, error) { return b.connect(ctx, to, 0, nil, encrypt) }
+	connect := func(ctx context.Context) (net.Conn, error) { return b.connect(ctx, from, to, 0, nil, encrypt) }
 	if c.protocol == "TCP" {
 		return probeTCP(ctx, connect, c)
 	}

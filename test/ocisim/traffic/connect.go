@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"syscall"
 )
 
 // Errors of connections to backends.
@@ -23,8 +24,8 @@ var (
 )
 
 // connect opens a connection to a backend: a PROXY header first if there is one, then TLS if the backend set has it. port is
-// for backends that have none.
-func (b *Body) connect(ctx context.Context, to backend, port int, header []byte, encrypt *backendTLS) (net.Conn, error) {
+// for backends that have none. from is the address that the backend is to see, with a port if it is not our own.
+func (b *Body) connect(ctx context.Context, from netip.AddrPort, to backend, port int, header []byte, encrypt *backendTLS) (net.Conn, error) {
 	if encrypt != nil && encrypt.err != nil {
 		return nil, encrypt.err
 	}
@@ -35,7 +36,7 @@ func (b *Body) connect(ctx context.Context, to backend, port int, header []byte,
 	if to.port != 0 {
 		port = to.port
 	}
-	conn, err := b.dial(ctx, address, port)
+	conn, err := b.dial(ctx, from, address, port)
 	if err != nil {
 		return nil, fmt.Errorf("connect to backend %s: %w", to.name, err)
 	}
@@ -57,7 +58,7 @@ func (b *Body) connect(ctx context.Context, to backend, port int, header []byte,
 }
 
 // dial reaches the socket behind an address of the region.
-func (b *Body) dial(ctx context.Context, address string, port int) (net.Conn, error) {
+func (b *Body) dial(ctx context.Context, from netip.AddrPort, address string, port int) (net.Conn, error) {
 	if !b.region.BackendUp(address) {
 		return nil, ErrDown
 	}
@@ -69,8 +70,25 @@ func (b *Body) dial(ctx context.Context, address string, port int) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
+	return dialFrom(ctx, from, socket)
+}
+
+// dialFrom connects with the given source. One with a port is that of somebody else; if the port is taken there, another one
+// of the same address will do. A source of the other family is passed over.
+func dialFrom(ctx context.Context, from netip.AddrPort, socket string) (net.Conn, error) {
 	var d net.Dialer
-	return d.DialContext(ctx, "tcp", socket)
+	to, err := netip.ParseAddrPort(socket)
+	if err != nil || !from.Addr().IsValid() || from.Addr().Is4() != to.Addr().Unmap().Is4() {
+		return d.DialContext(ctx, "tcp", socket)
+	}
+	d.Control = sourceControl(from)
+	d.LocalAddr = net.TCPAddrFromAddrPort(from)
+	conn, err := d.DialContext(ctx, "tcp", socket)
+	if from.Port() != 0 && (errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EADDRNOTAVAIL)) {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from.Addr(), 0))
+		return d.DialContext(ctx, "tcp", socket)
+	}
+	return conn, err
 }
 
 // resolve applies the map of backends: an address with its port, an address, the smallest block of addresses.

@@ -23,13 +23,15 @@
 //   - TLS: a listener terminates it with its certificate, and a backend set with TLS settings encrypts anew.
 //   - PROXY protocol version 1 and 2, idle timeouts, half-closed connections.
 //   - Several HTTP listeners on one port by host name.
-//   - Changes while connections live: a connection ends with its backend or its balancer, not with its listener.
+//   - Changes while connections live: a connection ends with its backend (at once, or after Options.Linger) or its balancer, not
+//     with its listener.
 //
 // # What it does not do
 //
 //   - UDP, ICMP and listeners on all ports. Their listeners show why they do not listen; checks by UDP and DNS find nothing.
 //   - HTTP as such. The bytes of HTTP listeners are forwarded as they are, without headers, rule sets, cookies and routes.
-//   - Source addresses: backends see a loopback address. The PROXY protocol tells the client's.
+//   - Source addresses: backends see a loopback address, unless Options.OwnAddresses is set in a network made for it. The PROXY
+//     protocol tells the client's.
 //   - Encrypted private keys, CAs that are no bundles, and certificates whose key no call of the API brought.
 //   - Security lists and groups: everybody on the machine can connect.
 package traffic

@@ -108,7 +108,7 @@ func (f *front) serve(s *session, conn net.Conn) {
 
 // forward connects a client to a backend until one of them ends. It is true if another backend is to be tried.
 func (f *front) forward(s *session, r *route, m *member, front net.Conn, client netip.AddrPort, serverName string) bool {
-	to, encrypt, retry := r.pool.settings(m)
+	to, encrypt, from, retry := r.pool.settings(m, client)
 	var header []byte
 	if r.proxy > 0 {
 		if !r.authority {
@@ -117,7 +117,7 @@ func (f *front) forward(s *session, r *route, m *member, front net.Conn, client 
 		header = proxyHeader(r.proxy, client, r.to, serverName)
 	}
 	ctx, cancel := context.WithTimeout(f.body.ctx, connectTimeout)
-	back, err := f.body.connect(ctx, to, r.port, header, encrypt)
+	back, err := f.body.connect(ctx, from, to, r.port, header, encrypt)
 	cancel()
 	if err != nil {
 		f.body.log.V(1).Info("A backend does not answer", "listener", r.name, "backend", m.name, "err", err)

@@ -43,8 +43,10 @@ func (b *Body) Listeners() []Listener {
 				Balancer: r.id, Name: r.name, Listener: l.name, Protocol: l.protocol, Addresses: slices.Clone(r.addresses), Port: l.port,
 				Problem: r.problems[l.name],
 			}
-			if f := r.fronts[l.port]; f != nil && one.Problem == "" {
-				one.Listen = f.socket.Addr().String()
+			for _, socket := range b.sockets(r, l.port) {
+				if f := r.fronts[socket]; f != nil && one.Problem == "" && one.Listen == "" {
+					one.Listen = f.socket.Addr().String()
+				}
 			}
 			list = append(list, one)
 		}
@@ -101,6 +103,9 @@ func (b *Body) DialContext(ctx context.Context, network, address string) (net.Co
 		return nil, fmt.Errorf("dial %s: %w", address, ErrUnknownAddress)
 	}
 	var d net.Dialer
+	if b.options.OwnAddresses {
+		return d.DialContext(ctx, network, address)
+	}
 	return d.DialContext(ctx, network, net.JoinHostPort(loopback.String(), strconv.Itoa(n+b.options.PortOffset)))
 }
 
@@ -112,19 +117,24 @@ func (b *Body) open(r *running) {
 		}
 	}
 	r.stale = false
-	wanted := r.routes()
-	for port, f := range r.fronts {
-		if bound := addrPort(f.socket.Addr()); len(wanted[port]) == 0 || bound.Addr() != r.loopback {
-			f.close()
-			delete(r.fronts, port)
+	wanted := map[string][]route{}
+	for port, routes := range r.routes() {
+		for _, socket := range b.sockets(r, port) {
+			wanted[socket] = routes
 		}
 	}
-	for port, routes := range wanted {
-		if f := r.fronts[port]; f != nil {
+	for socket, f := range r.fronts {
+		if len(wanted[socket]) == 0 {
+			f.close()
+			delete(r.fronts, socket)
+		}
+	}
+	for socket, routes := range wanted {
+		if f := r.fronts[socket]; f != nil {
 			f.routes.Store(&routes)
 			continue
 		}
-		f, err := b.listen(net.JoinHostPort(r.loopback.String(), strconv.Itoa(port+b.options.PortOffset)), routes)
+		f, err := b.listen(socket, routes)
 		if err != nil {
 			r.stale = true
 			for _, one := range routes {
@@ -132,8 +142,20 @@ func (b *Body) open(r *running) {
 			}
 			continue
 		}
-		r.fronts[port] = f
+		r.fronts[socket] = f
 	}
+}
+
+// sockets are where a balancer listens for one of its ports.
+func (b *Body) sockets(r *running, port int) []string {
+	if !b.options.OwnAddresses {
+		return []string{net.JoinHostPort(r.loopback.String(), strconv.Itoa(port+b.options.PortOffset))}
+	}
+	own := make([]string, 0, len(r.addresses))
+	for _, a := range r.addresses {
+		own = append(own, net.JoinHostPort(a, strconv.Itoa(port)))
+	}
+	return own
 }
 
 // routes are the listeners that can listen, by port; the others have problems.

@@ -19,6 +19,7 @@ type balancer struct {
 	id, name  string
 	network   bool
 	addresses []string // as the API shows them
+	origin    string   // the one from which it connects to backends: the private one, where it shows
 	listeners []listener
 	sets      map[string]backendSet
 	bundles   map[string]ocisim.BalancerCertificate
@@ -59,6 +60,7 @@ type backendSet struct {
 	failOpen          bool
 	instant, reset    bool // connections of a backend that fails end, by RST
 	retryOtherBackend bool // a backend that does not answer is passed over
+	preserve          bool // backends see the client's address
 }
 
 type backend struct {
@@ -98,7 +100,7 @@ func value[T any](p *T) T {
 func fromLoadBalancer(v *loadbalancer.LoadBalancer) balancer {
 	b := balancer{id: value(v.Id), name: value(v.DisplayName), sets: map[string]backendSet{}}
 	for _, a := range v.IpAddresses {
-		b.addresses = append(b.addresses, value(a.IpAddress))
+		b.address(value(a.IpAddress), value(a.IsPublic))
 	}
 	for name, s := range v.BackendSets {
 		set := backendSet{name: name, policy: value(s.Policy), tls: tlsOf(v, s.SslConfiguration), retryOtherBackend: true}
@@ -177,12 +179,13 @@ func tlsOf(v *loadbalancer.LoadBalancer, s *loadbalancer.SslConfiguration) *tlsS
 func fromNetworkLoadBalancer(v *networkloadbalancer.NetworkLoadBalancer) balancer {
 	b := balancer{id: value(v.Id), name: value(v.DisplayName), network: true, sets: map[string]backendSet{}}
 	for _, a := range v.IpAddresses {
-		b.addresses = append(b.addresses, value(a.IpAddress))
+		b.address(value(a.IpAddress), value(a.IsPublic))
 	}
 	for name, s := range v.BackendSets {
 		set := backendSet{
 			name: name, policy: string(s.Policy), failOpen: value(s.IsFailOpen), instant: value(s.IsInstantFailoverEnabled),
-			reset: s.IsInstantFailoverTcpResetEnabled == nil || *s.IsInstantFailoverTcpResetEnabled,
+			reset:    s.IsInstantFailoverTcpResetEnabled == nil || *s.IsInstantFailoverTcpResetEnabled,
+			preserve: s.IsPreserveSource == nil || *s.IsPreserveSource,
 		}
 		if h := s.HealthChecker; h != nil {
 			set.check = check{
@@ -217,6 +220,14 @@ func fromNetworkLoadBalancer(v *networkloadbalancer.NetworkLoadBalancer) balance
 	}
 	b.sort()
 	return b
+}
+
+// address adds an address that the API shows.
+func (b *balancer) address(a string, public bool) {
+	b.addresses = append(b.addresses, a)
+	if b.origin == "" || !public {
+		b.origin = a
+	}
 }
 
 func (b *balancer) sort() {

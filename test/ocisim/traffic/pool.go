@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 )
@@ -18,10 +19,12 @@ import (
 type pool struct {
 	body     *Body
 	balancer string
+	gone     chan struct{} // closed with the pool
 
 	mu      sync.Mutex
 	set     backendSet
 	tls     *backendTLS                                // nil: not encrypted
+	from    netip.Addr                                 // source of connections; invalid if the kernel chooses
 	members []*member                                  // in the order of the set
 	forced  map[ocisim.BackendName]ocisim.HealthStatus // of all backends of the region
 }
@@ -39,8 +42,8 @@ type member struct {
 	quit     chan struct{} // ends the checks
 }
 
-// update gives the pool new settings. Connections of backends that are gone end.
-func (p *pool) update(set backendSet, tls *backendTLS) {
+// update gives the pool new settings. Connections of backends that are gone end, after Options.Linger.
+func (p *pool) update(set backendSet, tls *backendTLS, from netip.Addr) {
 	p.mu.Lock()
 	var kept, started []*member
 	var ended []*session
@@ -63,7 +66,7 @@ func (p *pool) update(set backendSet, tls *backendTLS) {
 			ended = append(ended, p.retire(m)...)
 		}
 	}
-	p.set, p.tls, p.members = set, tls, kept
+	p.set, p.tls, p.from, p.members = set, tls, from, kept
 	for _, m := range kept {
 		select {
 		case m.changed <- struct{}{}:
@@ -74,7 +77,26 @@ func (p *pool) update(set backendSet, tls *backendTLS) {
 	for _, m := range started {
 		p.body.jobs.Go(func() { p.checks(m) })
 	}
-	endAll(ended, false)
+	p.endLater(ended)
+}
+
+// endLater ends connections after Options.Linger, or with the pool.
+func (p *pool) endLater(sessions []*session) {
+	linger := p.body.options.Linger
+	if linger <= 0 || len(sessions) == 0 {
+		endAll(sessions, false)
+		return
+	}
+	p.body.jobs.Go(func() {
+		timer := time.NewTimer(linger)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-p.gone:
+		case <-p.body.ctx.Done():
+		}
+		endAll(sessions, false)
+	})
 }
 
 // retire ends the checks of a member and returns its connections.
@@ -100,6 +122,7 @@ func (p *pool) close() {
 		ended = append(ended, p.retire(m)...)
 	}
 	p.members = nil
+	close(p.gone)
 	p.mu.Unlock()
 	endAll(ended, false)
 }
@@ -246,9 +269,13 @@ func (p *pool) leave(m *member, s *session) {
 	delete(m.sessions, s)
 }
 
-// settings are those for a new connection to a member.
-func (p *pool) settings(m *member) (backend, *backendTLS, bool) {
+// settings are those for a new connection of a client to a member. from is the source that the member is to see.
+func (p *pool) settings(m *member, client netip.AddrPort) (to backend, encrypt *backendTLS, from netip.AddrPort, retry bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return m.backend, p.tls, p.set.retryOtherBackend
+	from = netip.AddrPortFrom(p.from, 0)
+	if p.from.IsValid() && p.set.preserve {
+		from = client
+	}
+	return m.backend, p.tls, from, p.set.retryOtherBackend
 }
