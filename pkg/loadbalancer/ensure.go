@@ -51,7 +51,10 @@ func (op *operation) ensure(ctx context.Context) (*oci.Balancer, Settings, error
 	record := op.applied(model)
 	record.Former = former
 	op.save(ctx, live.ID, record)
-	if err := op.dropFormerGroup(ctx, live, model); err != nil {
+	if former == nil {
+		err = op.dropFormerGroup(ctx, live, model)
+	}
+	if err != nil {
 		return nil, settings, err
 	}
 	if len(live.Addresses) == 0 {

@@ -38,7 +38,7 @@ func (op *operation) rulesDrifted(ctx context.Context, in ruleInputs, places swe
 
 // notePlaces notes where the Service has rules.
 func (op *operation) notePlaces(ctx context.Context, m *Model, w *ruleWork, places sweepPlaces) {
-	for _, n := range append(slices.Clone(w.applied.Kept), w.applied.Need) {
+	for _, n := range append(w.applied.unkempt(), w.applied.Need) {
 		for _, id := range append(slices.Clone(n.Subnets), n.NodeSubnets...) {
 			if subnet, _, err := op.m.subnets.get(ctx, id, op.m.cfg.RuleSubnetMaxAge); err == nil {
 				places.add(firewall.SecurityList, firewall.Place{CompartmentID: subnet.CompartmentID, VCNID: subnet.VCNID})

@@ -56,7 +56,7 @@ func (op *operation) mayHaveRules() bool {
 		return false
 	}
 	if before := op.rulesBefore(); before != nil {
-		return !before.Need.none() || len(before.Kept) > 0 || before.Legacy != nil || before.group() != ""
+		return !before.Need.none() || len(before.unkempt()) > 0 || before.Legacy != nil || before.group() != ""
 	}
 	settings, _ := ParseAnnotations(op.svc.Annotations, WantedKind(op.svc.Annotations))
 	return chooseRules(settings, op.m.cfg).Mode != RulesNone
@@ -73,7 +73,7 @@ func (op *operation) releaseRules(ctx context.Context, b *oci.Balancer) error {
 	claim := firewall.Claim{Owner: string(op.svc.UID)}
 	rules := ruleSet{}
 	var inUse []string
-	for _, n := range append(slices.Clone(before.Kept), before.Need) {
+	for _, n := range append(before.unkempt(), before.Need) {
 		if b != nil {
 			n.Subnets = union(n.Subnets, b.SubnetIDs)
 		}

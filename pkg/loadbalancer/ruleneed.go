@@ -111,10 +111,21 @@ type RulesApplied struct {
 	Need Need `json:"need"`
 	// Kept are rules of former modes that stay although nobody keeps them in step.
 	Kept []Need `json:"kept,omitempty"`
+	// Replaced are the rules of a balancer that was replaced, until it is gone.
+	Replaced *Need `json:"replaced,omitempty"`
 	// Legacy is what the existing implementation had written, if it had made the balancer.
 	Legacy *Need `json:"legacy,omitempty"`
 	// Group is the network security group of a former mode, until it is deleted.
 	Group string `json:"group,omitempty"`
+}
+
+// unkempt are the rules that stay, as far as they are there, and that nobody keeps in step.
+func (r *RulesApplied) unkempt() []Need {
+	needs := slices.Clone(r.Kept)
+	if r.Replaced != nil {
+		needs = append(needs, *r.Replaced)
+	}
+	return needs
 }
 
 // group is the network security group that was made for the Service, and is perhaps still there.

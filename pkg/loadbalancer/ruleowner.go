@@ -47,7 +47,7 @@ func portsOf(svc *v1.Service) map[int]bool {
 	if applied == nil {
 		return ports
 	}
-	for _, n := range append(slices.Clone(applied.Kept), applied.Need) {
+	for _, n := range append(applied.unkempt(), applied.Need) {
 		ports[n.HealthPort] = true
 		for _, p := range n.Ports {
 			ports[p.Port], ports[p.NodePort] = true, true

@@ -81,7 +81,10 @@ func (op *operation) planRules(ctx context.Context, in ruleInputs) (*ruleWork, e
 	applied.RuleChoice = choice
 	applied.Need = p.complete(ctx, needOf(op.svc, in.settings, choice, in.model), before)
 	var left *Need
-	applied.Kept, left = nextRules(before, choice)
+	applied.Replaced = op.replacedRules(before, in.live)
+	if op.only == nil || op.only.kind == lastApplied(op.svc).Kind {
+		applied.Kept, left = nextRules(before, choice)
+	} // else the annotation of the type was edited, which may have changed the mode too
 	if before != nil {
 		applied.Legacy = before.Legacy
 	}
@@ -104,7 +107,7 @@ func (p *rulePlanner) touchFormer(ctx context.Context, before *RulesApplied) {
 	if before == nil {
 		return
 	}
-	for _, n := range append(slices.Clone(before.Kept), before.Need) {
+	for _, n := range append(before.unkempt(), before.Need) {
 		for target := range rulesOf(n, p.readSubnets(ctx, n, false)) {
 			ruleSet(p.w.claim.Rules).touch(target)
 		}
@@ -124,6 +127,21 @@ func (p *rulePlanner) asRecorded(ctx context.Context, before *RulesApplied) *rul
 	}
 	p.claim(ctx, nil)
 	return p.w
+}
+
+// replacedRules are the rules of a balancer that is being replaced, until it is gone.
+func (op *operation) replacedRules(before *RulesApplied, live *oci.Balancer) *Need {
+	former := lastApplied(op.svc).Former
+	switch {
+	case before == nil:
+		return nil
+	case op.only != nil && before.Replaced == nil: // this operation makes the successor
+		return &before.Need
+	case op.only != nil, former != nil && (live == nil || former.ID != live.ID):
+		return before.Replaced
+	default:
+		return nil
+	}
 }
 
 // isLegacy says whether the existing implementation made a balancer, and this one has not changed it yet.
@@ -207,7 +225,7 @@ func (p *rulePlanner) claim(ctx context.Context, left *Need) {
 	managed := rulesOf(w.applied.Need, p.readSubnets(ctx, w.applied.Need, true))
 	all, kept := ruleSet{}, ruleSet{}
 	all.addAll(managed)
-	for _, n := range w.applied.Kept {
+	for _, n := range w.applied.unkempt() {
 		kept.addAll(rulesOf(n, p.readSubnets(ctx, n, false)))
 	}
 	all.addAll(kept)

@@ -267,3 +267,38 @@ func TestUpgradeThenEdit(t *testing.T) {
 		})
 	}
 }
+
+// A balancer that is replaced by one of the other kind: its rules stay as long as it does, and then only those of the
+// successor are left.
+func TestRulesOfReplacement(t *testing.T) {
+	withRules(t, ocisim.Options{Seed: 85, Durations: fixed(time.Second)}, func(r *rig) {
+		nodes := []*v1.Node{r.worker("a", r.ruled.workers)}
+		svc := r.mustSync(r.service("web", oci.KindLB, 80), nodes)
+		front, work := allRules()
+		r.edit(svc, func(s *v1.Service) {
+			s.Annotations = maps.Clone(s.Annotations)
+			s.Annotations[prefixCommon+"load-balancer-type"] = "nlb"
+			s.Annotations[prefixCommon+"load-balancer-replace"] = "true"
+		})
+		for range 20 {
+			status, err := r.m.Ensure(r.Context(), r.cluster.get(svc.UID), nodes)
+			if len(r.live()) == 2 || r.live()[0].Kind == oci.KindLB {
+				r.hasRules(r.ruled.frontList, ours(front...)...)
+				r.hasRules(r.ruled.workList, ours(work...)...)
+			}
+			if err == nil {
+				r.cluster.setStatus(svc.UID, status)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		r.equal("kind", r.only().Kind, oci.KindNLB)
+		r.asAtStart() // an NLB without annotation is in mode None
+		for _, e := range r.cluster.events {
+			if strings.HasPrefix(e.Reason, "SecurityRules") {
+				r.Errorf("event %v", e)
+			}
+		}
+		r.remove(svc)
+		r.asAtStart()
+	})
+}
