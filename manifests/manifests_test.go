@@ -215,6 +215,14 @@ func TestLeastPrivilege(t *testing.T) {
 	if got := permissions(named[*rbacv1.ClusterRole](t, objects, app+":service-controller").Rules); !slices.Equal(got, []string{"patch services"}) {
 		t.Errorf("the account of the service controller gets %q", got)
 	}
+	if got := permissions(named[*rbacv1.ClusterRole](t, objects, app+":tls-secrets").Rules); !slices.Equal(got, []string{"get secrets", "watch secrets"}) {
+		t.Errorf("the role for TLS Secrets has %q", got)
+	}
+	for _, o := range objects {
+		if b, ok := o.(*rbacv1.ClusterRoleBinding); ok && b.RoleRef.Name == app+":tls-secrets" {
+			t.Errorf("%s lets the Secrets of the whole cluster be read", b.Name)
+		}
+	}
 	for _, o := range objects {
 		binding, ok := o.(*rbacv1.RoleBinding)
 		if !ok {

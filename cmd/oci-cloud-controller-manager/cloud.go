@@ -84,6 +84,7 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 		NewNodeGrace:    p.flags.newNodeGrace,
 		ServiceResync:   p.flags.serviceResync,
 		StatusPeriod:    c.ComponentConfig.NodeStatusUpdateFrequency.Duration,
+		SecretPoll:      p.flags.secretPoll,
 		Process:         processObject(election.ResourceNamespace, election.ResourceName),
 		Notices:         append(notices, more...),
 		Leading:         p.leadership.began,
@@ -180,6 +181,7 @@ func newBalancers(c *config.Config, clusterID string, client *oci.Client, instan
 		}),
 		Fresh:    s.Fresh,
 		Nodes:    s.Nodes,
+		Secret:   s.Secret,
 		Gone:     instances.Terminated,
 		Firewall: loadbalancer.Firewall{Rules: rules, Lists: client.Network(), NodeSubnets: s.NodeSubnets},
 	})

@@ -52,6 +52,7 @@ type ownFlags struct {
 	serviceResync time.Duration
 	newNodeGrace  time.Duration
 	keepAnonymous bool
+	secretPoll    time.Duration
 }
 
 func (f *ownFlags) sets() cliflag.NamedFlagSets {
@@ -65,12 +66,15 @@ func (f *ownFlags) sets() cliflag.NamedFlagSets {
 		"For how long after its creation a Node is kept although the API does not show its instance.")
 	fs.BoolVar(&f.keepAnonymous, "keep-anonymous-rules", true,
 		"Keep security rules that the implementation up to v1.35 has made and that no Service needs any more, and report them. They carry no mark; false has them removed.")
+	fs.DurationVar(&f.secretPoll, "oci-secret-poll-period", cloudprovider.DefaultSecretPoll,
+		"Period in which Secrets with certificates of Services are looked at that the ClusterRole does not allow to watch.")
 	return sets
 }
 
 func (f *ownFlags) validate() error {
 	for name, d := range map[string]time.Duration{
 		"oci-service-resync-period": f.serviceResync, "oci-new-node-grace-period": f.newNodeGrace,
+		"oci-secret-poll-period": f.secretPoll,
 	} {
 		if d <= 0 {
 			return fmt.Errorf("--%s must be greater than 0, got %s", name, d)

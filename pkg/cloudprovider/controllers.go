@@ -134,5 +134,6 @@ func (p *Provider) StartServiceController(ctx context.Context, o ServiceControll
 	}
 	go framework.Run(ctx, o.Workers, o.Metrics)
 	go watch.run(ctx)
+	go p.balancers.support.secrets.run(ctx, watch)
 	return nil
 }

@@ -21,6 +21,8 @@ type Permission struct {
 	Verb, Group, Resource, Subresource string
 	// Name limits the rule to one object.
 	Name string
+	// Namespace limits the question to one namespace; a ClusterRole, or a Role there, can give the answer.
+	Namespace string
 }
 
 // String gives the rule in the words of a ClusterRole.
@@ -42,7 +44,7 @@ func (p Permission) Allowed(ctx context.Context, client kubernetes.Interface) (b
 	defer cancel()
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Name: p.Name,
+			Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Name: p.Name, Namespace: p.Namespace,
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -40,6 +40,7 @@ const (
 	DefaultNewNodeGrace  = 2 * time.Minute
 	DefaultServiceResync = 10 * time.Minute
 	DefaultStatusPeriod  = 5 * time.Minute
+	DefaultSecretPoll    = time.Minute
 )
 
 // Options say what a Provider works with.
@@ -75,6 +76,10 @@ type Options struct {
 
 	// StatusPeriod is the time between two of the framework's passes over all nodes; 0 means DefaultStatusPeriod.
 	StatusPeriod time.Duration
+
+	// SecretPoll is the period in which Secrets with certificates are looked at that cannot be watched; 0 means
+	// DefaultSecretPoll.
+	SecretPoll time.Duration
 
 	// Process is the object that events about the process as a whole are about.
 	Process *v1.ObjectReference
@@ -125,6 +130,9 @@ func New(options Options) *Provider {
 	}
 	if options.StatusPeriod == 0 {
 		options.StatusPeriod = DefaultStatusPeriod
+	}
+	if options.SecretPoll == 0 {
+		options.SecretPoll = DefaultSecretPoll
 	}
 	registerMetrics()
 	p := &Provider{options: options, breaker: newBreaker(), gate: newGate(), events: newReporter()}

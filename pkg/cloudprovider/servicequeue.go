@@ -22,6 +22,8 @@ const (
 	queuedByCloud = "cloud" // the cloud has finished what it was asked for
 	queuedByNode  = "node"  // a node's address or label changed
 	queuedByRetry = "retry" // an update of its backends failed
+
+	queuedBySecret = "secret" // the Secret of its certificate changed
 )
 
 // serviceQueue puts Services into the framework's queue, which is private to the framework. The framework fills it from an

@@ -39,7 +39,7 @@ func (b *bed) withBalancers(client *oci.Client) {
 			ClusterID: "cluster-1", CompartmentID: b.compartment, Subnet1: subnet, OperationTimeout: cloudprovider.OperationTimeout,
 		}, loadbalancer.Deps{
 			LB: client.LoadBalancers(), NLB: client.NetworkLoadBalancers(), Subnets: client.Network(), PublicIPs: client.Network(),
-			Events: s.Event, Records: s, Conditions: s, Fresh: s.Fresh, Nodes: s.Nodes,
+			Events: s.Event, Records: s, Conditions: s, Fresh: s.Fresh, Nodes: s.Nodes, Secret: s.Secret,
 		})
 	}
 }

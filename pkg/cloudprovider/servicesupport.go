@@ -28,6 +28,7 @@ import (
 type ServiceSupport struct {
 	client   kubernetes.Interface
 	provider *Provider
+	secrets  *secrets
 
 	canRecord, canCondition bool
 
@@ -45,7 +46,7 @@ var (
 
 func newServiceSupport(client kubernetes.Interface, p *Provider) *ServiceSupport {
 	return &ServiceSupport{
-		client: client, provider: p, canRecord: true, canCondition: true,
+		client: client, provider: p, secrets: newSecrets(client, p), canRecord: true, canCondition: true,
 		held: map[types.UID][]loadbalancer.Event{},
 	}
 }

@@ -32,7 +32,7 @@ func legalKind(annotations map[string]string) bool {
 // balancer if there is one: what the annotations ask for is WantedKind.
 //
 // An empty value counts as an absent annotation. Values are taken in any case. What is illegal is fatal; what is unknown,
-// meant for the other kind of balancer, or not applied by this version is a warning.
+// or meant for the other kind of balancer, is a warning.
 func ParseAnnotations(annotations map[string]string, kind oci.BalancerKind) (Settings, Problems) {
 	s := Settings{Kind: kind}
 	var problems Problems
@@ -50,6 +50,7 @@ func ParseAnnotations(annotations map[string]string, kind oci.BalancerKind) (Set
 	}
 	s.Kind = kind
 	problems = append(problems, s.combinations()...)
+	problems = append(problems, s.TLS.combinations()...)
 	if s.Tags.empty() {
 		s.Tags = s.DeprecatedTags
 	}
@@ -67,8 +68,6 @@ func read(s *Settings, table []Annotation, a Annotation, kind oci.BalancerKind, 
 			message += "; use " + counterpart
 		}
 		problems.warn(ReasonAnnotationIgnored, message)
-	case a.Later:
-		problems.warn(ReasonNotAppliedYet, fmt.Sprintf("annotation %s is not applied yet by this version", a.Key))
 	default:
 		if err := a.set(s, value); err != nil {
 			problems = append(problems, Problem{

@@ -34,7 +34,7 @@ func Annotations() []Annotation {
 		checkAnnotations(prefixLB+"load-balancer-", onLB(), 1000),
 		checkAnnotations(prefixNLB, onNLB(), 10000),
 		ruleAnnotations(),
-		laterAnnotations(),
+		tlsAnnotations(),
 		ownAnnotations(),
 	)
 	slices.SortFunc(table, func(a, b Annotation) int { return strings.Compare(a.Key, b.Key) })
@@ -276,21 +276,6 @@ func ruleAnnotations() []Annotation {
 			Text: "Client addresses that may connect, where `spec.loadBalancerSourceRanges` is empty. Needs a mode other than `None`.",
 			set:  sourceRanges,
 		},
-	}
-}
-
-// laterAnnotations are keys of the existing implementation that this version does not apply: it says so instead of
-// passing them over.
-func laterAnnotations() []Annotation {
-	later := func(key string, kinds []oci.BalancerKind, text string) Annotation {
-		return Annotation{Key: key, Kinds: kinds, Type: TypeText, Change: MutableLive, Since: sinceV1, Text: text, Later: true}
-	}
-	return []Annotation{
-		later(prefixLB+"load-balancer-ssl-ports", onLB(), "Ports with TLS."),
-		later(prefixLB+"load-balancer-tls-secret", onLB(), "Secret with the certificate of the listeners."),
-		later(prefixLB+"load-balancer-tls-backendset-secret", onLB(), "Secret with the certificate of the backend sets."),
-		later(prefixCommon+"oci-load-balancer-listener-ssl-config", onLB(), "Cipher suite and TLS versions of the listeners."),
-		later(prefixCommon+"oci-load-balancer-backendset-ssl-config", onLB(), "Cipher suite and TLS versions of the backend sets."),
 	}
 }
 

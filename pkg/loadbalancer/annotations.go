@@ -70,6 +70,9 @@ const (
 	TypeDefinedTags    ValueType = "JSON object of objects"
 	TypeServiceAccount ValueType = "name"
 	TypeRuleSets       ValueType = "JSON object of rule sets"
+	TypePorts          ValueType = "comma-separated ports"
+	TypeSecret         ValueType = "`name` or `namespace/name`"
+	TypeTLSOptions     ValueType = "JSON object with `cipherSuiteName`, `protocols`"
 	TypeText           ValueType = "text"
 )
 
@@ -103,8 +106,6 @@ type Annotation struct {
 	Deprecated string
 	// Internal keys are written by this program.
 	Internal bool
-	// Later keys are known but not applied by this version.
-	Later bool
 
 	set func(s *Settings, value string) error
 }

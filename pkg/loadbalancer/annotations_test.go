@@ -23,7 +23,7 @@ func TestAnnotationTable(t *testing.T) {
 			t.Errorf("%s is there twice", a.Key)
 		case a.Text == "" || a.Type == "" || a.Since == "" || a.Change == "" || len(a.Kinds) == 0:
 			t.Errorf("%s is not described", a.Key)
-		case !a.Internal && !a.Later && (a.set == nil || a.Default == ""):
+		case !a.Internal && (a.set == nil || a.Default == ""):
 			t.Errorf("%s cannot be read, or has no default", a.Key)
 		case a.Type == TypeEnum && len(a.Values) == 0:
 			t.Errorf("%s has no values", a.Key)
@@ -90,6 +90,11 @@ func TestAnnotationValues(t *testing.T) {
 		{annotationListModeNLB, []string{"All", "frontend", "none"}, map[string]string{"NSG": "one of All"}},
 		{annotationBackendNSG, []string{nsg + "," + nsg}, map[string]string{"x": "no OCID", "ocid1.vcn.oc1.iad.x": "of a vcn"}},
 		{annotationSourceRanges, []string{"10.0.0.0/8, 203.0.113.7/24,", "fd00::/8"}, map[string]string{"10.0.0.1": "no CIDR block", "10.0.0.0/8 fd00::/8": "no CIDR block", "::ffff:10.0.0.0/104": "IPv6 notation"}},
+		{annotationTLSPorts, nil, map[string]string{"*": "port", "443, https": "port", "0": "port", "65536": "port", "443;8443": "port"}},
+		{annotationTLSSecret, nil, map[string]string{"Web": "name of a Secret", "a/b/c": "name of a Secret", "a/": "name of a Secret", "/a": "name of a Secret", "a b": "name of a Secret"}},
+		{annotationBackendSetSecret, nil, map[string]string{"a.b/c": "name of a Secret"}},
+		{annotationListenerTLS, nil, map[string]string{"x": "JSON", "[]": "JSON", `{"protocols":"TLSv1.2"}`: "JSON", `{"protocols":["SSLv3"]}`: "none of", `{"cipherSuiteName":"a b"}`: "no name"}},
+		{annotationBackendSetTLS, nil, map[string]string{`{"CIPHERSUITENAME":1}`: "JSON", `{"Protocols":["TLSv1.4"]}`: "none of"}},
 		{prefixNLB + "freeform-tags", nil, map[string]string{"x": "JSON"}},
 		{prefixNLB + "defined-tags", nil, map[string]string{"x": "JSON"}},
 		{prefixCommon + "oci-load-balancer-rule-sets", []string{"", "{}", `{"a":{"items":[{"action":"HTTP_HEADER"}]}}`}, map[string]string{"a": "JSON", `{"a":{}}`: "no items"}},
@@ -124,7 +129,7 @@ func TestAnnotationValues(t *testing.T) {
 		}
 	}
 	for _, a := range Annotations() {
-		if !a.Internal && !a.Later && !covered[a.Key] {
+		if !a.Internal && !covered[a.Key] {
 			t.Errorf("no value of %s is tested", a.Key)
 		}
 	}

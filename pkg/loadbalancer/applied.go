@@ -36,6 +36,7 @@ type Applied struct {
 	Families string `json:"families,omitempty"`
 	// RuleSets maps the names of rule sets of ours to digests of their rules; empty for one that may not be made yet.
 	RuleSets map[string]string `json:"ruleSets,omitempty"`
+	TLS      *AppliedTLS       `json:"tls,omitempty"`
 }
 
 // applied is the record of a model that was applied.
@@ -53,6 +54,7 @@ func (m *Model) applied() Applied {
 		NSGIDs:         m.NSGIDs,
 		Families:       m.Families,
 		RuleSets:       m.RuleSets.digests(),
+		TLS:            m.appliedTLS(),
 	}
 }
 

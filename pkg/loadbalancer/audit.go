@@ -24,6 +24,7 @@ func (m *Manager) Audit(ctx context.Context, svcs []*v1.Service, nodes []*v1.Nod
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.OperationTimeout)
 	defer cancel()
 	m.memory.keep(svcs)
+	m.secrets.keep(svcs)
 	lists, places := map[place]listing{}, sweepPlaces{}
 	var wanting []types.NamespacedName
 	var errs []error
@@ -102,7 +103,9 @@ func (op *operation) drifted(ctx context.Context, live *oci.Balancer, nodes []*v
 		return true
 	}
 	settings, problems := ParseAnnotations(op.svc.Annotations, live.Kind)
-	model, more := Desired(op.svc, nodes, settings, op.m.cfg, Facts{Live: live, Gone: op.m.deps.Gone})
+	model, more := Desired(op.svc, nodes, settings, op.m.cfg, Facts{
+		Live: live, Last: lastApplied(op.svc), Gone: op.m.deps.Gone, Certificates: op.m.secrets.known(settings.TLS.secrets(op.svc.Namespace)),
+	})
 	if len(problems.Fatal())+len(more.Fatal()) > 0 {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
@@ -39,6 +40,10 @@ type Facts struct {
 	Subnets []*oci.Subnet
 	// ReservedIP is the public IP object of spec.loadBalancerIP; nil if there is none. Not read for a live balancer.
 	ReservedIP *oci.PublicIP
+	// Certificates are those of the Secrets that the Service names, as far as they were read.
+	Certificates map[types.NamespacedName]SecretFact
+	// Last is what was last applied to Live.
+	Last Applied
 	// Gone says whether an instance is proven to be terminated; nil if nothing is known.
 	Gone func(instanceID string) bool
 }
@@ -96,7 +101,7 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 	fam = fam.narrow(svc, t)
 	problems = append(problems, m.ports(svc, s, fam, t)...)
 	problems = append(problems, m.checkTargets(t, fam)...)
-	problems = append(problems, needTLS(m, facts.Live)...)
+	problems = append(problems, m.secure(svc, s, facts)...)
 	return m, problems
 }
 
@@ -270,29 +275,4 @@ func (m *Model) checkTargets(t targets, fam families) Problems {
 		}
 	}
 	return problems
-}
-
-// needTLS refuses protocols that the API takes only with TLS, unless the live listener has TLS already.
-func needTLS(m *Model, live *oci.Balancer) Problems {
-	var problems Problems
-	for _, l := range m.Listeners {
-		if m.Kind != oci.KindLB || l.Protocol != "GRPC" && l.Protocol != "HTTP2" {
-			continue
-		}
-		if live != nil && slices.ContainsFunc(listenersOn(live, l.Port), func(x oci.Listener) bool { return x.SSL != nil }) {
-			continue
-		}
-		problems.fatal(ReasonUnsupportedService, fmt.Sprintf("annotation %sload-balancer-backend-protocol: %s on port %d needs TLS on the listener, which this version does not set up yet", prefixLB, l.Protocol, l.Port))
-	}
-	return problems
-}
-
-func listenersOn(b *oci.Balancer, port int) []oci.Listener {
-	var out []oci.Listener
-	for _, name := range sortedKeys(b.Listeners) {
-		if l := b.Listeners[name]; l.Port == port {
-			out = append(out, l)
-		}
-	}
-	return out
 }

@@ -16,11 +16,13 @@ import (
 //
 // The order of the steps: backend sets and rule sets before the listeners that refer to them; on each port, deletions before
 // updates before creations of listeners; backend sets and rule sets go when no listener refers to them any more.
+// Certificates come before what uses them, and go when nothing does any more.
 func Diff(have *oci.Balancer, want *Model, last Applied, marks map[string]string) (Plan, Problems) {
 	d := differ{
 		have: have, want: want, last: last,
 		created: map[string]int{}, released: map[string][]int{}, foreignRuleSets: map[string]bool{},
 	}
+	d.newCertificates()
 	d.grow()
 	d.ruleSets()
 	d.backendSets()
@@ -30,6 +32,7 @@ func Diff(have *oci.Balancer, want *Model, last Applied, marks map[string]string
 	problems = append(problems, d.shrink()...)
 	d.size()
 	problems = append(problems, d.nsgs()...)
+	d.obsoleteCertificates()
 	if len(d.plan) > 0 && !hasTags(have, marks) {
 		problems = append(problems, d.mark(marks)...)
 	}
@@ -75,7 +78,8 @@ type differ struct {
 	last Applied
 	plan Plan
 
-	created map[string]int // backend set to the step that creates it
+	created  map[string]int // backend set to the step that creates it
+	uploaded map[string]int // certificate to the step that creates it
 	// leaving are the steps after which a backend set loses a listener.
 	leaving map[string][]int
 	// staying counts the listeners that refer to a backend set when the plan is done, by name of the set.
@@ -90,13 +94,17 @@ type differ struct {
 func (d *differ) backendSets() {
 	for i, bs := range d.want.BackendSets {
 		old, exists := d.have.BackendSets[bs.Name]
-		switch {
-		case !exists:
-			d.created[bs.Name] = d.plan.add(Step{
-				Action: CreateBackendSet, Name: bs.Name, Want: i, After: d.afterGrowth(bs.IPVersion), Detail: fmt.Sprintf("%d backends", len(bs.Backends)),
-			})
-		case !sameBackendSet(old, d.want.mergeBackendSet(old, bs, d.last)):
-			d.plan.add(Step{Action: UpdateBackendSet, Name: bs.Name, Want: i, Detail: backendChange(old, bs)})
+		if !exists {
+			if !bs.Withheld {
+				d.created[bs.Name] = d.plan.add(Step{
+					Action: CreateBackendSet, Name: bs.Name, Want: i, After: append(d.uploadOf(bs.TLS), d.afterGrowth(bs.IPVersion)...),
+					Detail: fmt.Sprintf("%d backends", len(bs.Backends)),
+				})
+			}
+			continue
+		}
+		if merged := d.want.mergeBackendSet(old, bs, d.last); !sameBackendSet(old, merged) {
+			d.plan.add(Step{Action: UpdateBackendSet, Name: bs.Name, Want: i, After: d.uploadOf(bs.TLS), Detail: backendChange(old, bs) + tlsChange("; ", old.SSL, merged.SSL)})
 		}
 	}
 }
@@ -134,11 +142,15 @@ func (d *differ) listeners() {
 		if !exists {
 			continue
 		}
+		if _, setLives := d.have.BackendSets[l.BackendSet]; l.frozen(old, setLives) {
+			d.staying[old.BackendSetName]++
+			continue
+		}
 		merged := d.want.mergeListener(old, l, d.last)
 		if sameListener(old, merged) {
 			continue
 		}
-		after := slices.Concat(freed[l.key()], d.ruleSteps)
+		after := slices.Concat(d.uploadOf(l.TLS), freed[l.key()], d.ruleSteps)
 		if step, ok := d.created[l.BackendSet]; ok {
 			after = append(after, step)
 		}
@@ -151,10 +163,10 @@ func (d *differ) listeners() {
 		d.releases(step, old.RuleSetNames)
 	}
 	for i, l := range d.want.Listeners {
-		if _, exists := taken[i]; exists {
+		if _, exists := taken[i]; exists || l.Withheld {
 			continue
 		}
-		after := slices.Concat(freed[l.key()], updated[l.key()], d.ruleSteps, d.afterGrowth(l.IPVersion))
+		after := slices.Concat(d.uploadOf(l.TLS), freed[l.key()], updated[l.key()], d.ruleSteps, d.afterGrowth(l.IPVersion))
 		if step, ok := d.created[l.BackendSet]; ok {
 			after = append(after, step)
 		}
@@ -232,6 +244,9 @@ func listenerChange(old, merged oci.Listener) string {
 	changed("proxy protocol", orDefault(old.ProxyProtocolVersion, 0), orDefault(merged.ProxyProtocolVersion, 0))
 	changed("proxy protocol v2", orDefault(old.PPv2, false), orDefault(merged.PPv2, false))
 	changed("rule sets", listedRuleSets(old.RuleSetNames), listedRuleSets(merged.RuleSetNames))
+	if change := tlsChange("", old.SSL, merged.SSL); change != "" {
+		changes = append(changes, change)
+	}
 	return strings.Join(changes, "; ")
 }
 

@@ -50,17 +50,32 @@ func (op *operation) ensure(ctx context.Context) (*oci.Balancer, Settings, error
 	}
 	record := op.applied(model)
 	record.Former = former
-	op.save(ctx, live.ID, record)
+	op.save(ctx, live.ID, record.withoutLost(live))
 	if former == nil {
 		err = op.dropFormerGroup(ctx, live, model)
 	}
 	if err != nil {
 		return nil, settings, err
 	}
+	if err := op.refuseLate(); err != nil {
+		return nil, settings, err
+	}
 	if len(live.Addresses) == 0 {
 		return nil, settings, pendingUntil("the address of "+live.ID, time.Now().Add(lastPoll))
 	}
 	return live, settings, nil
+}
+
+// refuseLate ends a sync that has done what it could. A Service without an address gets it first.
+func (op *operation) refuseLate() error {
+	switch {
+	case len(op.late) == 0:
+		return nil
+	case len(op.svc.Status.LoadBalancer.Ingress) == 0:
+		op.warnings = append(op.warnings, op.late...)
+		return nil
+	}
+	return op.refuseProblems(op.late)
 }
 
 // findAtRest finds the Service's balancer and waits until it can be changed. A balancer that is being deleted is waited
@@ -102,6 +117,7 @@ func (op *operation) desired(settings Settings, problems Problems, facts Facts) 
 	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, facts)
 	problems = append(problems, more...)
 	op.warnings = append(op.warnings, problems.Warnings()...)
+	op.late = problems.Late()
 	op.complete = true
 	if fatal := problems.Fatal(); len(fatal) > 0 {
 		return nil, op.refuseProblems(fatal)
@@ -113,6 +129,10 @@ func (op *operation) desired(settings Settings, problems Problems, facts Facts) 
 func (op *operation) update(ctx context.Context, settings Settings, problems Problems, live *oci.Balancer) (*oci.Balancer, *Model, error) {
 	facts, err := op.liveFacts(ctx, live)
 	if err != nil {
+		return nil, nil, err
+	}
+	facts.Last = op.last()
+	if facts.Certificates, err = op.readSecrets(ctx, settings); err != nil {
 		return nil, nil, err
 	}
 	model, err := op.desired(settings, problems, facts)
@@ -159,7 +179,7 @@ func (op *operation) updateBackends(ctx context.Context) error {
 		return ErrMissing
 	}
 	settings, problems := ParseAnnotations(op.svc.Annotations, live.Kind)
-	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, Facts{Live: live, Gone: op.m.deps.Gone})
+	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, Facts{Live: live, Last: lastApplied(op.svc), Gone: op.m.deps.Gone})
 	// Whatever else is wrong with the Service, Ensure tells; its backends follow the nodes all the same.
 	problems = append(problems, more...)
 	if fatal := problems.filter(func(p Problem) bool { return p.Fatal && p.Nodes }); len(fatal) > 0 {
@@ -195,6 +215,11 @@ func statusOf(b *oci.Balancer, s Settings) *v1.LoadBalancerStatus {
 // readFacts reads what a creation needs to know.
 func (op *operation) readFacts(ctx context.Context, s Settings) (Facts, error) {
 	var facts Facts
+	var err error
+	facts.Last = op.last()
+	if facts.Certificates, err = op.readSecrets(ctx, s); err != nil {
+		return facts, err
+	}
 	for _, id := range SubnetCandidates(s, op.m.cfg) {
 		subnet, _, err := op.m.subnets.get(ctx, id, op.m.cfg.SubnetMaxAge)
 		if err != nil {

@@ -61,6 +61,7 @@ type rig struct {
 
 	cluster  *cluster
 	accounts *accounts
+	secrets  *secrets
 	nodesNow []*v1.Node // what the manager's Nodes returns, if not nil
 	cfg      loadbalancer.Config
 	m        *loadbalancer.Manager
@@ -101,6 +102,7 @@ func newRig(t *testing.T, o ocisim.Options) *rig {
 	}
 	r.accounts = &accounts{rig: r, byName: map[string]*loadbalancer.Identity{}}
 	r.cluster = &cluster{t: t, services: map[types.UID]*v1.Service{}}
+	r.secrets = newSecrets()
 	r.cfg = loadbalancer.Config{ClusterID: clusterID, CompartmentID: r.compartment, Subnet1: r.public}
 	r.restart()
 	return r
@@ -128,6 +130,7 @@ func (r *rig) newManager(transport http.RoundTripper) *loadbalancer.Manager {
 		Conditions: r.cluster,
 		Identities: r.accounts,
 		Fresh:      r.cluster.fresh,
+		Secret:     r.secrets.read,
 		Gone:       r.gone,
 	}
 	if r.ruled != nil {

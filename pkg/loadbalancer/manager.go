@@ -33,6 +33,7 @@ type Manager struct {
 	// listTimes and listTime are when security lists were made.
 	listTimes *snapshots[network, map[string]time.Time]
 	listTime  *snapshots[string, time.Time]
+	secrets   *secretCache
 }
 
 // cleanupFinalizer is set by the framework before the first Ensure of a Service, but on the API's object, not on the one
@@ -48,6 +49,7 @@ func New(cfg Config, deps Deps) *Manager {
 		started: time.Now(),
 		locks:   newLocks(),
 		memory:  newMemory(),
+		secrets: newSecretCache(),
 	}
 	m.principals = &principals{byName: map[string]*principal{}}
 	m.own = m.principals.put("", &Identity{LB: deps.LB, NLB: deps.NLB, PublicIPs: deps.PublicIPs})

@@ -23,10 +23,12 @@ func (m *Model) newBackendSet(want BackendSet) oci.BackendSet {
 			Retries:        m.Retries.Value,
 			IntervalMillis: m.IntervalMillis.Value,
 			TimeoutMillis:  m.TimeoutMillis.Value,
+			ForcePlainText: m.mergePlainCheck(nil, nil),
 		},
 		Backends:       want.Backends,
 		PreserveSource: want.PreserveSource,
 		IPVersion:      want.IPVersion,
+		SSL:            newSSL(want.TLS, m.BackendSetTLS, ""),
 	}
 }
 
@@ -45,6 +47,9 @@ func (m *Model) mergeBackendSet(have oci.BackendSet, want BackendSet, last Appli
 	c.Retries = m.Retries.over(have.Checker.Retries, last.Retries)
 	c.IntervalMillis = m.IntervalMillis.over(have.Checker.IntervalMillis, last.IntervalMillis)
 	c.TimeoutMillis = m.TimeoutMillis.over(have.Checker.TimeoutMillis, last.TimeoutMillis)
+	tls := orDefault(last.TLS, AppliedTLS{})
+	c.ForcePlainText = m.mergePlainCheck(have.Checker.ForcePlainText, tls.PlainCheck)
+	out.SSL = mergeSSL(have.SSL, want.TLS, m.BackendSetTLS, tls.BackendSetCiphers, "", "")
 	if want.PreserveSource != nil && orDefault(have.PreserveSource, true) != *want.PreserveSource {
 		out.PreserveSource = want.PreserveSource
 	}
@@ -83,12 +88,14 @@ func sameBackendSet(a, b oci.BackendSet) bool {
 	return a.Policy == b.Policy &&
 		sameChecker(a.Checker, b.Checker) &&
 		orDefault(a.PreserveSource, true) == orDefault(b.PreserveSource, true) &&
+		sameSSL(a.SSL, b.SSL) &&
 		sameBackends(a.Backends, b.Backends)
 }
 
 func sameChecker(a, b oci.HealthChecker) bool {
 	return a.Protocol == b.Protocol && a.Port == b.Port && a.URLPath == b.URLPath && a.ReturnCode == b.ReturnCode &&
-		a.Retries == b.Retries && a.IntervalMillis == b.IntervalMillis && a.TimeoutMillis == b.TimeoutMillis
+		a.Retries == b.Retries && a.IntervalMillis == b.IntervalMillis && a.TimeoutMillis == b.TimeoutMillis &&
+		orDefault(a.ForcePlainText, false) == orDefault(b.ForcePlainText, false)
 }
 
 // backendKey is what tells the backends of a set apart.
@@ -138,6 +145,7 @@ func (m *Model) newListener(want Listener) oci.Listener {
 	l.IdleTimeoutSeconds = idleTimeout(m.IdleSeconds.Value)
 	l.ProxyProtocolVersion = proxyVersion(m.ProxyProtocol.Value)
 	l.RuleSetNames = m.RuleSets.merge(nil, Applied{})
+	l.SSL = newSSL(want.TLS, m.ListenerTLS, want.Protocol)
 	return l
 }
 
@@ -160,6 +168,7 @@ func (m *Model) mergeListener(have oci.Listener, want Listener, last Applied) oc
 	if names := m.RuleSets.merge(have.RuleSetNames, last); !sameSet(names, have.RuleSetNames) {
 		out.RuleSetNames = names
 	}
+	out.SSL = mergeSSL(have.SSL, want.TLS, m.ListenerTLS, orDefault(last.TLS, AppliedTLS{}).ListenerCiphers, have.Protocol, want.Protocol)
 	return out
 }
 
@@ -207,7 +216,8 @@ func sameListener(a, b oci.Listener) bool {
 		orDefault(a.PPv2, false) == orDefault(b.PPv2, false) &&
 		orDefault(a.IdleTimeoutSeconds, 0) == orDefault(b.IdleTimeoutSeconds, 0) &&
 		orDefault(a.ProxyProtocolVersion, 0) == orDefault(b.ProxyProtocolVersion, 0) &&
-		sameSet(a.RuleSetNames, b.RuleSetNames)
+		sameSet(a.RuleSetNames, b.RuleSetNames) &&
+		sameSSL(a.SSL, b.SSL)
 }
 
 // mergeNSGs returns the network security groups that the balancer should be in: those that the Service names, and those

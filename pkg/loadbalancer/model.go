@@ -91,6 +91,16 @@ type Model struct {
 
 	// Families are those that the Service asks for, for the record.
 	Families string
+	// Certificates are the bundles that listeners and backend sets use, by name (LB).
+	Certificates map[string]oci.Certificate
+	// Adopted are bundles of the balancer that bear the bare name of a Secret of the Service: so the existing implementation
+	// named those that it made.
+	Adopted []string
+	// ListenerTLS and BackendSetTLS say how TLS is spoken where the Service asks for it.
+	ListenerTLS, BackendSetTLS Ciphers
+	// PlainCheck makes health checks go without TLS to backend sets with TLS.
+	PlainCheck Setting[bool]
+
 	// KeepBackends leaves the backends of existing backend sets as they are.
 	KeepBackends bool
 }
@@ -108,6 +118,8 @@ type BackendSet struct {
 	IPVersion      string // NLB
 	PreserveSource *bool  // NLB
 	Backends       []oci.Backend
+	TLS            *TLS // LB; nil leaves it to others
+	Withheld       bool // not made anew: a Secret cannot be used
 }
 
 // Listener is a desired listener.
@@ -117,6 +129,8 @@ type Listener struct {
 	Port       int
 	Protocol   string
 	IPVersion  string // NLB
+	TLS        *TLS   // LB; nil leaves it to others
+	Withheld   bool   // see frozen
 }
 
 func (l Listener) v6() bool { return l.IPVersion == ipV6 }
@@ -134,6 +148,7 @@ func (m *Model) Balancer() *oci.Balancer {
 		AssignedPrivateIPv4: m.AssignedPrivateIPv4,
 		AssignedIPv6:        m.AssignedIPv6,
 		BackendSets:         make(map[string]oci.BackendSet, len(m.BackendSets)),
+		Certificates:        m.Certificates,
 		Listeners:           make(map[string]oci.Listener, len(m.Listeners)),
 		Tags:                m.Tags,
 	}
@@ -181,15 +196,16 @@ func (m *Model) String() string {
 	}
 	p.tags(m.Tags)
 	p.ruleSets(m.RuleSets)
+	m.printTLS(&p)
 	for _, l := range m.Listeners {
-		p.line(1, "listener %s: %s :%d%s -> %s", l.Name, l.Protocol, l.Port, before(" ", l.IPVersion), l.BackendSet)
+		p.line(1, "listener %s: %s :%d%s -> %s%s", l.Name, l.Protocol, l.Port, before(" ", l.IPVersion), l.BackendSet, l.TLS)
 	}
 	for _, bs := range m.BackendSets {
 		preserve := ""
 		if bs.PreserveSource != nil {
 			preserve = ", preserve source " + strconv.FormatBool(*bs.PreserveSource)
 		}
-		p.line(1, "backend set %s:%s%s", bs.Name, before(" ", bs.IPVersion), preserve)
+		p.line(1, "backend set %s:%s%s%s", bs.Name, before(" ", bs.IPVersion), preserve, bs.TLS)
 		for _, b := range bs.Backends {
 			p.line(2, "%s port %d weight %d%s", b.IP, b.Port, b.Weight, before(" target ", b.TargetID))
 		}

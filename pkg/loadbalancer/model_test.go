@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
@@ -98,6 +99,22 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// goldenSecrets are the Secrets of a Service. One that is called missing is, one that is called old has expired.
+func goldenSecrets(svc *v1.Service) map[types.NamespacedName]loadbalancer.SecretFact {
+	facts := map[types.NamespacedName]loadbalancer.SecretFact{}
+	for _, name := range loadbalancer.SecretsOf(svc) {
+		fact := loadbalancer.SecretFact{Certificate: oci.Certificate{Public: "certificate " + name.String(), Key: "key"}}
+		switch name.Name {
+		case "missing":
+			fact = loadbalancer.SecretFact{Problem: "it does not exist"}
+		case "old":
+			fact.Warning = "the certificate has expired: it was valid until 1999-01-01T00:00:00Z"
+		}
+		facts[name] = fact
+	}
+	return facts
+}
+
 // render prints what a Service comes to when it has no balancer yet. A model with fatal problems is never applied and not
 // shown.
 func render(svc *v1.Service, cfg loadbalancer.Config) string {
@@ -106,6 +123,7 @@ func render(svc *v1.Service, cfg loadbalancer.Config) string {
 	for _, id := range loadbalancer.SubnetCandidates(settings, cfg) {
 		facts.Subnets = append(facts.Subnets, subnetNamed(id[strings.LastIndex(id, ".")+1:]))
 	}
+	facts.Certificates = goldenSecrets(svc)
 	model, more := loadbalancer.Desired(svc, goldenNodes(), settings, cfg, facts)
 	problems = append(problems, more...)
 	var out strings.Builder

@@ -41,6 +41,8 @@ type operation struct {
 	complete bool
 	// rules is what is to be done about security rules; nil if nothing is.
 	rules *ruleWork
+	// late are the problems that the sync ends with.
+	late Problems
 }
 
 // errHeld means that the time to hold the caller is over.

@@ -13,28 +13,30 @@ type Action string
 
 // Actions of steps.
 const (
-	CreateBackendSet Action = "create backend set"
-	UpdateBackendSet Action = "update backend set"
-	DeleteBackendSet Action = "delete backend set"
-	CreateListener   Action = "create listener"
-	UpdateListener   Action = "update listener"
-	DeleteListener   Action = "delete listener"
-	UpdateShape      Action = "change shape"
-	UpdateNSGs       Action = "change network security groups"
-	UpdateTags       Action = "mark balancer"
-	OpenRules        Action = "open security rules"
-	CloseRules       Action = "close security rules"
-	UpdateIPMode     Action = "change address families"
-	CreateRuleSet    Action = "create rule set"
-	UpdateRuleSet    Action = "update rule set"
-	DeleteRuleSet    Action = "delete rule set"
+	CreateBackendSet  Action = "create backend set"
+	UpdateBackendSet  Action = "update backend set"
+	DeleteBackendSet  Action = "delete backend set"
+	CreateListener    Action = "create listener"
+	UpdateListener    Action = "update listener"
+	DeleteListener    Action = "delete listener"
+	UpdateShape       Action = "change shape"
+	UpdateNSGs        Action = "change network security groups"
+	UpdateTags        Action = "mark balancer"
+	OpenRules         Action = "open security rules"
+	CloseRules        Action = "close security rules"
+	UpdateIPMode      Action = "change address families"
+	CreateRuleSet     Action = "create rule set"
+	UpdateRuleSet     Action = "update rule set"
+	DeleteRuleSet     Action = "delete rule set"
+	CreateCertificate Action = "create certificate"
+	DeleteCertificate Action = "delete certificate"
 )
 
 // Step is one write. What exactly is written is worked out when the step runs, from the model and from what the cloud has
 // then: see applier.
 type Step struct {
 	Action Action
-	// Name of the listener, backend set or rule set in the cloud; empty for the others.
+	// Name of the listener, backend set, rule set or certificate in the cloud; empty for the others.
 	Name string
 	// Want is the index into the model's listeners or backend sets; -1 where the step is not about one.
 	Want int

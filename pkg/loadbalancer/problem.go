@@ -10,7 +10,6 @@ const (
 	ReasonInvalidAnnotation    = "InvalidAnnotation"
 	ReasonUnknownAnnotation    = "UnknownAnnotation"
 	ReasonAnnotationIgnored    = "AnnotationIgnored"
-	ReasonNotAppliedYet        = "NotAppliedYet"
 	ReasonDeprecatedAnnotation = "DeprecatedAnnotation"
 	ReasonUnsupportedService   = "UnsupportedService"
 	ReasonNoSubnet             = "NoSubnet"
@@ -41,6 +40,8 @@ const (
 	ReasonIdentityUnusable     = "IdentityUnusable"
 	ReasonInProgress           = "InProgress"
 	ReasonSynced               = "Synced"
+	ReasonTLSSecret            = "TLSSecretUnusable"
+	ReasonCertificateTime      = "CertificateNotValid"
 )
 
 // Problem is something that the user should know about a Service. A fatal one stops the sync before any write; the others
@@ -49,6 +50,8 @@ type Problem struct {
 	Reason  string
 	Message string
 	Fatal   bool
+	// Late says that the sync goes on, but does not end well: not all that the Service asks for can be done.
+	Late bool
 	// Nodes says that the problem also concerns which nodes are backends, so that node changes must wait for its end.
 	Nodes bool
 }
@@ -69,9 +72,14 @@ func (p Problems) Fatal() Problems {
 	return p.filter(func(x Problem) bool { return x.Fatal })
 }
 
-// Warnings returns those that do not stop a sync.
+// Late returns those that a sync ends with.
+func (p Problems) Late() Problems {
+	return p.filter(func(x Problem) bool { return x.Late && !x.Fatal })
+}
+
+// Warnings returns those in spite of which a sync ends well.
 func (p Problems) Warnings() Problems {
-	return p.filter(func(x Problem) bool { return !x.Fatal })
+	return p.filter(func(x Problem) bool { return !x.Fatal && !x.Late })
 }
 
 func (p Problems) filter(keep func(Problem) bool) Problems {

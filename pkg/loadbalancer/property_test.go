@@ -66,6 +66,7 @@ func TestForeignNames(t *testing.T) {
 type wish struct {
 	svc   *v1.Service
 	nodes []*v1.Node
+	last  Applied // to the live balancer
 }
 
 func drawWish(t *rapid.T, kind oci.BalancerKind, dual bool, label string) wish {
@@ -96,6 +97,9 @@ func drawWish(t *rapid.T, kind oci.BalancerKind, dual bool, label string) wish {
 		prefixLB + "load-balancer-health-check-retries": {"1", "2"}, prefixLB + "load-balancer-connection-idle-timeout": {"100", "200"},
 		prefixLB + "load-balancer-connection-proxy-protocol-version": {"1", "2"}, prefixLB + "load-balancer-backend-protocol": {"HTTP", "TCP"},
 		prefixLB + "load-balancer-health-check-interval": {"20000"}, prefixLB + "load-balancer-health-check-timeout": {"1000", "2000"},
+	}
+	if kind == oci.KindLB && rapid.Bool().Draw(t, "TLS") {
+		drawTLS(t, svc)
 	}
 	if kind == oci.KindNLB {
 		values = map[string][]string{
@@ -129,7 +133,7 @@ func (w wish) model(t *rapid.T, kind oci.BalancerKind, live *oci.Balancer) *Mode
 	settings, problems := ParseAnnotations(w.svc.Annotations, kind)
 	subnet := &oci.Subnet{ID: "ocid1.subnet.oc1.iad.s", CIDRs: []string{"10.0.0.0/24"}, IPv6CIDRs: []string{"fd00::/64"}}
 	cfg := Config{CompartmentID: "ocid1.compartment.oc1..c", Subnet1: subnet.ID}
-	m, more := Desired(w.svc, w.nodes, settings, cfg, Facts{Live: live, Subnets: []*oci.Subnet{subnet}})
+	m, more := Desired(w.svc, w.nodes, settings, cfg, Facts{Live: live, Last: w.last, Subnets: []*oci.Subnet{subnet}, Certificates: certificatesOf(w.svc)})
 	if problems = append(problems, more...); len(problems) > 0 {
 		t.Fatalf("problems: %v", problems)
 	}
@@ -149,6 +153,7 @@ func TestPlans(t *testing.T) {
 		last := before.applied()
 		live := before.Balancer()
 		live.ID, live.State = "ocid", "ACTIVE"
+		from.last, to.last = last, last
 		if plan, _ := Diff(live, from.model(t, kind, live), last, nil); len(plan) > 0 {
 			t.Fatalf("a new balancer needs changes:\n%s", plan)
 		}
@@ -160,7 +165,7 @@ func TestPlans(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatalf("problems: %v", problems)
 		}
-		s := stage{t: t, Balancer: live, model: want, last: last, staying: stayingPorts(before, want)}
+		s := stage{t: t, Balancer: live, model: want, last: last, staying: stayingPorts(before, want), secure: securePorts(before, want)}
 		s.perform(plan)
 
 		if again, _ := Diff(live, want, last, nil); len(again) > 0 {
@@ -184,6 +189,11 @@ func addForeign(b *oci.Balancer) {
 	b.BackendSets["hand"] = oci.BackendSet{Name: "hand", Policy: "IP_HASH"}
 	b.Listeners["hand-9443"] = oci.Listener{Name: "hand-9443", BackendSetName: "hand", Port: 9443, Protocol: "TCP"}
 	b.NSGIDs = append(slices.Clone(b.NSGIDs), group("hand"))
+	b.Certificates = maps.Clone(b.Certificates)
+	if b.Certificates == nil {
+		b.Certificates = map[string]oci.Certificate{}
+	}
+	b.Certificates["hand-made"] = oci.Certificate{Name: "hand-made", Public: "by hand"}
 	b.Freeform = map[string]string{"team": "shop"}
 	for name, bs := range b.BackendSets {
 		bs.Checker.ResponseBodyRegex = "ok"
@@ -197,7 +207,7 @@ func addForeign(b *oci.Balancer) {
 
 // foreignParts are what no Service controls.
 func foreignParts(b *oci.Balancer) []any {
-	return []any{b.BackendSets["hand"], b.Listeners["hand-9443"], slices.Contains(b.NSGIDs, group("hand")), b.Freeform["team"]}
+	return []any{b.BackendSets["hand"], b.Listeners["hand-9443"], slices.Contains(b.NSGIDs, group("hand")), b.Freeform["team"], b.Certificates["hand-made"]}
 }
 
 // controlled are the fields that Services control, by port.
@@ -210,6 +220,9 @@ func controlled(b *oci.Balancer) map[string]any {
 		bs := b.BackendSets[l.BackendSetName]
 		checker := bs.Checker
 		checker.ResponseBodyRegex = ""
+		if plain := checker.ForcePlainText; plain != nil && !*plain {
+			checker.ForcePlainText = nil
+		}
 		var backends []string
 		for _, x := range bs.Backends {
 			backends = append(backends, fmt.Sprintf("%s:%d %s", x.IP, x.Port, x.TargetID))
@@ -217,7 +230,7 @@ func controlled(b *oci.Balancer) map[string]any {
 		key := fmt.Sprintf("%d %s", l.Port, l.IPVersion)
 		out[key] = []any{
 			l.Protocol, l.BackendSetName, orDefault(l.IdleTimeoutSeconds, 0), orDefault(l.ProxyProtocolVersion, 0), orDefault(l.PPv2, false),
-			bs.Policy, checker, orDefault(bs.PreserveSource, true),
+			bs.Policy, checker, orDefault(bs.PreserveSource, true), tlsText(b, l.SSL), tlsText(b, bs.SSL),
 		}
 		out[key+" backends"] = backends
 	}
@@ -246,6 +259,7 @@ type stage struct {
 	model   *Model
 	last    Applied
 	staying map[portKey]bool
+	secure  map[int]bool // ports that have TLS before and after
 }
 
 // perform does the steps of a plan in an order that is drawn among the possible ones.
@@ -284,6 +298,13 @@ func (s stage) step(step Step) {
 		delete(s.Listeners, step.Name)
 	case UpdateNSGs:
 		s.NSGIDs = s.model.mergeNSGs(s.NSGIDs, s.last)
+	case CreateCertificate:
+		if _, exists := s.Certificates[step.Name]; exists {
+			s.t.Fatalf("bundle %s is made twice", step.Name)
+		}
+		s.Certificates[step.Name] = s.model.Certificates[step.Name]
+	case DeleteCertificate:
+		delete(s.Certificates, step.Name)
 	case UpdateTags:
 		s.Freeform = withTags(s.Freeform, map[string]string{TagOwner: "uid"})
 	default:
@@ -303,6 +324,7 @@ func (s stage) check(plan Plan, step Step) {
 			s.t.Fatalf("after %q listener %s has no backend set:\n%s", step, name, plan)
 		}
 	}
+	s.checkTLS(plan, step)
 	for port := range s.staying {
 		if ports[port] == "" {
 			s.t.Fatalf("after %q nobody listens on %v:\n%s", step, port, plan)

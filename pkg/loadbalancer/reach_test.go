@@ -46,6 +46,12 @@ func ownTests() map[string][]func(*testing.T) {
 		prefixCommon + "security-rule-management-mode":      {TestRulesOfGroups, TestModeChangedByAnnotation, TestFromGroupsToListsAndBack},
 		prefixCommon + "oci-backend-network-security-group": {TestRulesOfGroups},
 		sourceRanges: {TestRulesOfLists, TestNarrowedRangeCloses},
+
+		prefixLB + "ssl-ports":                                   {TestTLS, TestTLSOnALivePort, TestTLSTakenOff},
+		prefixLB + "tls-secret":                                  {TestTLS, TestCertificateRotation, TestSecretNameChanges, TestBadSecrets},
+		prefixLB + "tls-backendset-secret":                       {TestTLS, TestCertificateRotation, TestTLSTakenOff},
+		prefixCommon + "oci-load-balancer-listener-ssl-config":   {TestCiphers},
+		prefixCommon + "oci-load-balancer-backendset-ssl-config": {TestCiphers},
 	}
 }
 
@@ -164,7 +170,7 @@ func TestAnnotationsReachTheCloud(t *testing.T) {
 	}
 	for _, a := range loadbalancer.Annotations() {
 		for _, kind := range a.Kinds {
-			if !a.Internal && !a.Later && !covered[string(kind)+a.Key] && len(ownTests()[a.Key]) == 0 {
+			if !a.Internal && !covered[string(kind)+a.Key] && len(ownTests()[a.Key]) == 0 {
 				t.Errorf("no test takes %s to the state of a balancer of type %s", a.Key, kind)
 			}
 		}
@@ -191,7 +197,7 @@ func TestBadValuesOfAnnotations(t *testing.T) {
 			simulate(t, ocisim.Options{Seed: 38, Durations: fixed(0)}, func(r *rig) {
 				nodes := r.nodes(1)
 				for i, a := range loadbalancer.Annotations() {
-					if a.Internal || a.Later || a.Type == loadbalancer.TypeShape || !a.AppliesTo(kind) {
+					if a.Internal || a.Type == loadbalancer.TypeShape || !a.AppliesTo(kind) {
 						continue
 					}
 					refused := func(what string, svc *v1.Service) {

@@ -20,7 +20,7 @@ func WriteReference(w io.Writer) error {
 	out.WriteString(referenceHead)
 	on := func(lb, nlb bool) func(Annotation) bool {
 		return func(a Annotation) bool {
-			return !a.Internal && !a.Later && a.AppliesTo(oci.KindLB) == lb && a.AppliesTo(oci.KindNLB) == nlb
+			return !a.Internal && a.AppliesTo(oci.KindLB) == lb && a.AppliesTo(oci.KindNLB) == nlb
 		}
 	}
 	full := []column{
@@ -34,9 +34,6 @@ func WriteReference(w io.Writer) error {
 	writeAnnotations(&out, "Both types", full, on(true, true))
 	writeAnnotations(&out, "Load balancers (type `lb`)", full, on(true, false))
 	writeAnnotations(&out, "Network load balancers (type `nlb`)", full, on(false, true))
-	writeAnnotations(&out, "Known, but not applied by this version", []column{
-		full[0], {"Type of balancer", Annotation.kindsText}, full[5],
-	}, func(a Annotation) bool { return a.Later })
 	writeAnnotations(&out, "Written by the controller", []column{full[0], full[5]}, func(a Annotation) bool { return a.Internal })
 	if _, err := w.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("write the reference: %w", err)
@@ -79,14 +76,6 @@ func (a Annotation) valueText() string {
 	return text
 }
 
-func (a Annotation) kindsText() string {
-	kinds := make([]string, len(a.Kinds))
-	for i, kind := range a.Kinds {
-		kinds[i] = "`" + string(kind) + "`"
-	}
-	return strings.Join(kinds, ", ")
-}
-
 func (a Annotation) meaning() string {
 	switch {
 	case a.Deprecated != "":
@@ -114,6 +103,5 @@ What a Service of type ` + "`LoadBalancer`" + ` can ask for beyond its spec. [se
   goes back to its default, unless somebody else has changed it in OCI meanwhile. A shape stays: there is no default to go back to. The protocol of
   listeners and the preservation of source addresses always are what the Service says.
 - Since: ` + "`" + sinceV1 + "`" + ` stands for that release and all before it.
-- Annotations that are *known, but not applied* are an event ` + "`NotAppliedYet`" + `. What a balancer has of such settings already stays as it is.
 - Leave alone what is *written by the controller*: see [services.md](../services.md#what-is-written-on-the-service).
 `

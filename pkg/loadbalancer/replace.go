@@ -90,7 +90,7 @@ func (op *operation) replace(ctx context.Context, old *oci.Balancer) (*oci.Balan
 // that is why it is replaced.
 func (op *operation) keepServing(ctx context.Context, old *oci.Balancer) error {
 	settings, problems := ParseAnnotations(op.svc.Annotations, old.Kind)
-	facts := Facts{Live: old, Gone: op.m.deps.Gone}
+	facts := Facts{Live: old, Last: op.last(), Gone: op.m.deps.Gone}
 	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, facts)
 	if len(problems.Fatal())+len(more.Fatal()) > 0 {
 		return nil

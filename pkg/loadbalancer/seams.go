@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
@@ -39,6 +40,12 @@ type Cloud interface {
 // ShapeUpdater is a Cloud whose balancers have a shape.
 type ShapeUpdater interface {
 	UpdateShape(ctx context.Context, id string, s oci.Shape, etag string) (workRequestID string, err error)
+}
+
+// CertificateStore is a Cloud whose balancers hold certificate bundles.
+type CertificateStore interface {
+	CreateCertificate(ctx context.Context, id string, c oci.Certificate, retryToken string) (workRequestID string, err error)
+	DeleteCertificate(ctx context.Context, id, name string) (workRequestID string, err error)
 }
 
 // Subnets reads subnets.
@@ -93,6 +100,11 @@ type Deps struct {
 
 	// Identities may be nil: then no Service can have an identity of its own.
 	Identities Identities
+
+	// Secret reads a Secret with a certificate. Errors for which apierrors.IsNotFound or IsForbidden is true become events on
+	// the Service. Nil can read none.
+	Secret func(ctx context.Context, name types.NamespacedName) (TLSSecret, error)
+
 	// Conditions may be nil.
 	Conditions Conditions
 	// Nodes returns the nodes that are eligible for balancers now; it is called under the Service's lock, so that a

@@ -47,8 +47,10 @@ type Settings struct {
 	DeprecatedTags  tagPair  // NLB; used if Tags is empty
 	Tags            tagPair
 
-	Replace        *bool           // only read by operation.mayReplace
-	ServiceAccount string          // whose identity manages the balancer
+	Replace        *bool       // only read by operation.mayReplace
+	ServiceAccount string      // whose identity manages the balancer
+	TLS            TLSSettings // LB
+
 	Selector       labels.Selector // nil selects every node
 	ExternalIPOnly *bool           // NLB
 	IngressIPMode  *v1.LoadBalancerIPMode

@@ -87,7 +87,9 @@ func sameShapeOf(a, b *oci.Balancer, step Step) bool {
 	_, listenerB := b.Listeners[step.Name]
 	_, rulesA := a.RuleSets[step.Name]
 	_, rulesB := b.RuleSets[step.Name]
-	return setA == setB && listenerA == listenerB && rulesA == rulesB
+	_, certificateA := a.Certificates[step.Name]
+	_, certificateB := b.Certificates[step.Name]
+	return setA == setB && listenerA == listenerB && rulesA == rulesB && certificateA == certificateB
 }
 
 // rest waits until an NLB takes changes. It is the caller's turn.
@@ -171,6 +173,8 @@ func (a *applier) updateBackendSet(step Step, have oci.BackendSet, exists bool) 
 func (a *applier) balancerRequest(step Step) (request, error) {
 	id, etag := a.current.ID, a.current.ETag
 	switch step.Action {
+	case CreateCertificate, DeleteCertificate:
+		return a.certificateRequest(step)
 	case UpdateNSGs:
 		merged := a.want.mergeNSGs(a.current.NSGIDs, a.last)
 		if sameSet(merged, a.current.NSGIDs) {

@@ -38,6 +38,7 @@ func lbFromSDK(l lb.LoadBalancer) *Balancer {
 		BackendSets:      make(map[string]BackendSet, len(l.BackendSets)),
 		Listeners:        make(map[string]Listener, len(l.Listeners)),
 		RuleSets:         make(map[string]RuleSet, len(l.RuleSets)),
+		Certificates:     make(map[string]Certificate, len(l.Certificates)),
 		DeleteProtection: value(l.IsDeleteProtectionEnabled),
 		Tags:             Tags{Freeform: l.FreeformTags, Defined: l.DefinedTags},
 	}
@@ -59,6 +60,9 @@ func lbFromSDK(l lb.LoadBalancer) *Balancer {
 	}
 	for name, set := range l.RuleSets {
 		b.RuleSets[name] = lbRuleSetFromSDK(name, set)
+	}
+	for name, c := range l.Certificates {
+		b.Certificates[name] = lbCertificateFromSDK(name, c)
 	}
 	return b
 }
@@ -180,6 +184,7 @@ func lbCreateDetails(b *Balancer) lb.CreateLoadBalancerDetails {
 		}
 		d.RuleSets[name] = lb.RuleSetDetails{Items: lbRules(set)}
 	}
+	d.Certificates = lbCertificates(b.Certificates)
 	return d
 }
 

@@ -3,7 +3,11 @@
 
 package oci
 
-import "time"
+import (
+	"time"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
+)
 
 // Tags are the freeform and defined tags of a resource. A nil map means that the answer carried none.
 type Tags struct {
@@ -162,6 +166,8 @@ type Balancer struct {
 	BackendSets map[string]BackendSet
 	Listeners   map[string]Listener
 	RuleSets    map[string]RuleSet `json:",omitempty"` // LB only
+	// Certificates of an LB.
+	Certificates map[string]Certificate `json:",omitempty"`
 
 	DeleteProtection bool
 	Tags
@@ -251,6 +257,16 @@ type SSL struct {
 	Protocols             []string
 	VerifyDepth           int
 	VerifyPeerCertificate bool
+}
+
+// Certificate is a certificate bundle of a load balancer, PEM throughout. Listeners and backend sets refer to it by its name
+// (SSL.CertificateName), which cannot change; nor can the bundle. Its key and passphrase are sent, and never read.
+type Certificate struct {
+	Name       string // letters, digits, - and _
+	Public     string
+	CA         string // optional
+	Key        config.Secret
+	Passphrase config.Secret // of an encrypted key
 }
 
 // WorkRequest is the state of an asynchronous operation.
