@@ -49,7 +49,7 @@ func TestTLS(t *testing.T) {
 			r.equal("health checks without TLS of "+name, *bs.Checker.ForcePlainText, true)
 		}
 		for _, ssl := range []*oci.SSL{b.Listeners["TCP-443"].SSL, b.BackendSets["TCP-443"].SSL} {
-			r.equal("TLS", fmt.Sprint(ssl.VerifyDepth, ssl.VerifyPeerCertificate, ssl.CipherSuiteName, ssl.Protocols), "0 false oci-default-ssl-cipher-suite-v1 [TLSv1.2]")
+			r.equal("TLS", fmt.Sprintf("%d %t %s %s", ssl.VerifyDepth, ssl.VerifyPeerCertificate, ssl.CipherSuiteName, ssl.Protocols), "0 false oci-default-ssl-cipher-suite-v1 [TLSv1.2]")
 		}
 		for _, name := range bundles(b) {
 			if !strings.HasPrefix(name, "web-example-com-") && !strings.HasPrefix(name, "backends-") {
