@@ -94,19 +94,17 @@ func (p *Provider) reportTaken(node *v1.Node, instance *oci.Instance, tag taglab
 // TrimInstance returns what takes out of an instance all that the provider does not ask for: its metadata, which may hold
 // kilobytes of cloud-init, and its tags, except those that become labels.
 func TrimInstance(labels []taglabel.Tag) func(*oci.Instance) {
+	keeper := taglabel.NewKeeper(labels)
 	return func(instance *oci.Instance) {
 		var metadata map[string]string
 		if text := instance.Metadata[podcidr.MetadataKey]; text != "" {
 			metadata = map[string]string{podcidr.MetadataKey: text}
 		}
-		freeform, defined := taglabel.Keep(labels, instance.Freeform, instance.Defined)
-		if namespace := openShiftNamespaceOf(instance); namespace != "" {
-			if defined == nil {
-				defined = map[string]map[string]any{}
-			}
-			if defined[namespace] == nil {
-				defined[namespace] = map[string]any{}
-			}
+		freeform, defined := keeper.Keep(instance.Freeform, instance.Defined)
+		if namespace := openShiftNamespaceOf(instance); namespace != "" && defined[namespace] == nil {
+			shared := defined
+			defined = map[string]map[string]any{namespace: {}}
+			maps.Copy(defined, shared)
 		}
 		instance.Metadata, instance.Freeform, instance.Defined = metadata, freeform, defined
 	}

@@ -51,9 +51,10 @@ func TestMemoryPerNode(t *testing.T) {
 	}
 	for name, labels := range map[string][]taglabel.Tag{"no tags": nil, "two tags": {{Key: "pool"}, {Namespace: "Operations", Key: "CostCenter"}}} {
 		trim := func(c *inventory.Config) {
+			keeper := taglabel.NewKeeper(labels)
 			c.Trim = func(i *oci.Instance) {
 				i.Metadata = nil
-				i.Freeform, i.Defined = taglabel.Keep(labels, i.Freeform, i.Defined)
+				i.Freeform, i.Defined = keeper.Keep(i.Freeform, i.Defined)
 			}
 		}
 		ask(s.inventory(t, trim)) // the region keeps what it has rendered once

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unique"
+	"sync"
 )
 
 const (
@@ -125,9 +125,47 @@ func (t Tag) in(defined map[string]map[string]any) (any, bool) {
 	return nil, false
 }
 
-// Keep returns those of the tags that become labels, without copies of texts that many instances share. What is nil, since
-// the API did not say it, stays nil.
-func Keep(tags []Tag, freeform map[string]string, defined map[string]map[string]any) (map[string]string, map[string]map[string]any) {
+// maxSets bounds the memory of a Keeper for instances whose tags differ.
+const maxSets = 1000
+
+// Keeper picks the tags that become labels. Instances with the same ones, as those of a node pool, share their maps, which
+// must not be changed: thousands of small maps would be most of what is remembered of instances.
+type Keeper struct {
+	tags []Tag
+
+	mu   sync.Mutex
+	sets map[string]set
+}
+
+type set struct {
+	freeform map[string]string
+	defined  map[string]map[string]any
+}
+
+// NewKeeper returns a Keeper of these tags.
+func NewKeeper(tags []Tag) *Keeper { return &Keeper{tags: tags, sets: map[string]set{}} }
+
+// Keep returns those of an instance's tags that become labels. What is nil, since the API did not say it, stays nil.
+func (k *Keeper) Keep(freeform map[string]string, defined map[string]map[string]any) (map[string]string, map[string]map[string]any) {
+	freeform, defined = keep(k.tags, freeform, defined)
+	if freeform == nil && defined == nil {
+		return nil, nil
+	}
+	key := fmt.Sprintf("%t %t %q %q", freeform == nil, defined == nil, freeform, defined) // fmt sorts the keys of maps
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s, known := k.sets[key]
+	if !known {
+		if len(k.sets) >= maxSets {
+			clear(k.sets)
+		}
+		s = set{freeform, defined}
+		k.sets[key] = s
+	}
+	return s.freeform, s.defined
+}
+
+func keep(tags []Tag, freeform map[string]string, defined map[string]map[string]any) (map[string]string, map[string]map[string]any) {
 	var keptFreeform map[string]string
 	var keptDefined map[string]map[string]any
 	for _, t := range tags {
@@ -137,7 +175,7 @@ func Keep(tags []Tag, freeform map[string]string, defined map[string]map[string]
 				keptFreeform = map[string]string{}
 			}
 			if text, has := freeform[t.Key]; has {
-				keptFreeform[t.Key] = unique.Make(text).Value()
+				keptFreeform[t.Key] = text
 			}
 		case t.Namespace != "" && defined != nil:
 			if keptDefined == nil {
@@ -150,7 +188,7 @@ func Keep(tags []Tag, freeform map[string]string, defined map[string]map[string]
 			if keptDefined[t.Namespace] == nil {
 				keptDefined[t.Namespace] = map[string]any{}
 			}
-			keptDefined[t.Namespace][t.Key] = unique.Make(textOf(value)).Value()
+			keptDefined[t.Namespace][t.Key] = textOf(value)
 		}
 	}
 	return keptFreeform, keptDefined

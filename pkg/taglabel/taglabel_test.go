@@ -4,6 +4,7 @@
 package taglabel_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestValues(t *testing.T) {
 		{taglabel.Tag{Namespace: "Operations", Key: "None"}, "", false},
 		{taglabel.Tag{Namespace: "None", Key: "CostCenter"}, "", false},
 	} {
-		keptFreeform, keptDefined := taglabel.Keep([]taglabel.Tag{test.tag}, freeform, defined)
+		keptFreeform, keptDefined := taglabel.NewKeeper([]taglabel.Tag{test.tag}).Keep(freeform, defined)
 		for name, tags := range map[string]struct {
 			freeform map[string]string
 			defined  map[string]map[string]any
@@ -108,7 +109,7 @@ func TestUnknownIsNotNone(t *testing.T) {
 		if known {
 			freeform, defined = map[string]string{"x": "y"}, map[string]map[string]any{"x": {"y": "z"}}
 		}
-		keptFreeform, keptDefined := taglabel.Keep(both, freeform, defined)
+		keptFreeform, keptDefined := taglabel.NewKeeper(both).Keep(freeform, defined)
 		if len(keptFreeform) != 0 || len(keptDefined) != 0 {
 			t.Errorf("kept %v, %v", keptFreeform, keptDefined)
 		}
@@ -119,11 +120,33 @@ func TestUnknownIsNotNone(t *testing.T) {
 		}
 	}
 	// Who asks for nothing keeps nothing.
-	if f, d := taglabel.Keep(nil, map[string]string{"x": "y"}, map[string]map[string]any{"x": {"y": "z"}}); f != nil || d != nil {
+	if f, d := taglabel.NewKeeper(nil).Keep(map[string]string{"x": "y"}, map[string]map[string]any{"x": {"y": "z"}}); f != nil || d != nil {
 		t.Errorf("kept %v, %v", f, d)
 	}
-	if diff := cmp.Diff(map[string]string{"pool": "a"}, first(taglabel.Keep(both, map[string]string{"pool": "a", "x": "y"}, nil))); diff != "" {
+	if diff := cmp.Diff(map[string]string{"pool": "a"}, first(taglabel.NewKeeper(both).Keep(map[string]string{"pool": "a", "x": "y"}, nil))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Instances with the same tags share what is kept of them; others do not, however many there are.
+func TestKeeperShares(t *testing.T) {
+	k := taglabel.NewKeeper([]taglabel.Tag{{Key: "pool"}, {Namespace: "a", Key: "b"}})
+	for range 2 {
+		for i := range 3000 {
+			want := fmt.Sprint(i)
+			f, d := k.Keep(map[string]string{"pool": want, "x": "y"}, map[string]map[string]any{"a": {"b": want}})
+			if f["pool"] != want || d["a"]["b"] != want || len(f) != 1 {
+				t.Fatalf("%d: %v, %v", i, f, d)
+			}
+		}
+	}
+	f1, _ := k.Keep(map[string]string{"pool": "blue", "host": "1"}, nil)
+	f2, d := k.Keep(map[string]string{"pool": "blue", "host": "2"}, nil)
+	if f1["mark"] = "x"; f2["mark"] != "x" || d != nil {
+		t.Error("two maps for equal tags")
+	}
+	if f, d := k.Keep(nil, map[string]map[string]any{}); f != nil || d == nil {
+		t.Errorf("unknown and none are mixed up: %v, %v", f, d)
 	}
 }
 
