@@ -129,7 +129,7 @@ func (op *operation) waitForOpen(ctx context.Context) {
 			op.log.Info("Work request before a deletion did not succeed", "workRequest", work.id, "operation", work.what, "reason", err)
 		}
 		if work.create && done.ResourceID != "" {
-			op.mem.id = done.ResourceID
+			op.made(done.ResourceID)
 		}
 	}
 	op.mem.open = nil

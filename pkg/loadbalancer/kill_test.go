@@ -43,6 +43,22 @@ func scenarios() []scenario {
 				s.Spec.Ports[0].NodePort = 31999
 			})
 		}, do: ensure},
+		{name: "change rule sets or families", before: func(r *rig, svc *v1.Service, nodes []*v1.Node) {
+			r.edit(svc, annotate(prefixNLB+"subnet", r.dual))
+			rules := loadbalancer.WantedKind(svc.Annotations) == oci.KindLB
+			if rules {
+				r.edit(svc, func(s *v1.Service) {
+					delete(s.Annotations, prefixNLB+"subnet")
+					s.Annotations[ruleSetsKey] = `{"a":` + removeDebug + `,"b":` + onlyReads + `}`
+				})
+			}
+			synced(r, svc, nodes)
+			if rules {
+				r.edit(svc, annotate(ruleSetsKey, `{"b":`+removeOther+`,"c":`+onlyReads+`}`))
+			} else {
+				r.edit(svc, dualStack(v1.IPFamilyPolicyPreferDualStack))
+			}
+		}, do: ensure},
 		{name: "change nodes", before: func(r *rig, svc *v1.Service, nodes []*v1.Node) {
 			synced(r, svc, nodes[:1])
 		}, do: func(ctx context.Context, _ *rig, m *loadbalancer.Manager, svc *v1.Service, nodes []*v1.Node) error {

@@ -176,10 +176,18 @@ func (op *operation) finishOpen(ctx context.Context) error {
 		}
 		op.mem.open = op.mem.open[1:]
 		if work.create && done.ResourceID != "" {
-			op.mem.id = done.ResourceID
+			op.made(done.ResourceID)
 		}
 	}
 	return nil
+}
+
+// made notes which balancer a create has made. It is there, but it may be a while until reads and lists show it.
+func (op *operation) made(id string) {
+	op.mem.id = id
+	if op.mem.create != nil && !op.mem.create.known {
+		op.mem.create.at = time.Now()
+	}
 }
 
 // pending is the outcome while work requests are open.
