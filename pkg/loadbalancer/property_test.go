@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +102,11 @@ func drawWish(t *rapid.T, kind oci.BalancerKind, dual bool, label string) wish {
 	if kind == oci.KindLB && rapid.Bool().Draw(t, "TLS") {
 		drawTLS(t, svc)
 	}
+	if kind == oci.KindLB { // taken away, the annotation leaves the rule sets where they are
+		svc.Annotations[prefixCommon+"oci-load-balancer-rule-sets"] = rapid.SampledFrom([]string{
+			"", `{"a":` + rulesOne + `}`, `{"a":` + rulesTwo + `,"b":` + rulesOne + `}`, `{"b":` + rulesTwo + `,"c":` + rulesTwo + `}`,
+		}).Draw(t, label+" rule sets")
+	}
 	if kind == oci.KindNLB {
 		values = map[string][]string{
 			prefixNLB + "backend-policy": {"TWO_TUPLE", "THREE_TUPLE"}, prefixNLB + "oci-network-security-groups": {group("a"), group("b") + "," + group("c")},
@@ -126,6 +132,11 @@ func drawWish(t *rapid.T, kind oci.BalancerKind, dual bool, label string) wish {
 	return w
 }
 
+const (
+	rulesOne = `{"items":[{"action":"REMOVE_HTTP_REQUEST_HEADER","header":"x-one"}]}`
+	rulesTwo = `{"items":[{"action":"REMOVE_HTTP_REQUEST_HEADER","header":"x-two"}]}`
+)
+
 func group(name string) string { return "ocid1.networksecuritygroup.oc1.iad." + name }
 
 // model is what the wish comes to, for a new balancer or for a live one.
@@ -146,14 +157,15 @@ func (w wish) model(t *rapid.T, kind oci.BalancerKind, live *oci.Balancer) *Mode
 func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]oci.BalancerKind{oci.KindLB, oci.KindNLB}).Draw(t, "kind")
-		dual := kind == oci.KindNLB && rapid.Bool().Draw(t, "dual")
-		from, to := drawWish(t, kind, dual, "from"), drawWish(t, kind, dual, "to")
+		dual := func(label string) bool { return kind == oci.KindNLB && rapid.Bool().Draw(t, label) }
+		from, to := drawWish(t, kind, dual("dual from"), "from"), drawWish(t, kind, dual("dual to"), "to")
 
 		before := from.model(t, kind, nil)
 		last := before.applied()
 		live := before.Balancer()
 		live.ID, live.State = "ocid", "ACTIVE"
 		from.last, to.last = last, last
+		live.RuleSets = maps.Clone(live.RuleSets)
 		if plan, _ := Diff(live, from.model(t, kind, live), last, nil); len(plan) > 0 {
 			t.Fatalf("a new balancer needs changes:\n%s", plan)
 		}
@@ -165,7 +177,7 @@ func TestPlans(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatalf("problems: %v", problems)
 		}
-		s := stage{t: t, Balancer: live, model: want, last: last, staying: stayingPorts(before, want), secure: securePorts(before, want)}
+		s := stage{t: t, Balancer: live, model: want, last: last, staying: stayingFlows(from.svc, to.svc), secure: securePorts(before, want)}
 		s.perform(plan)
 
 		if again, _ := Diff(live, want, last, nil); len(again) > 0 {
@@ -186,6 +198,10 @@ func TestPlans(t *testing.T) {
 var unexported = cmpopts.IgnoreUnexported(oci.BackendSet{}, oci.Listener{}, oci.Backend{})
 
 func addForeign(b *oci.Balancer) {
+	if b.RuleSets == nil {
+		b.RuleSets = map[string]oci.RuleSet{}
+	}
+	b.RuleSets["waf"] = oci.RuleSet{Name: "waf", Rules: "[]"}
 	b.BackendSets["hand"] = oci.BackendSet{Name: "hand", Policy: "IP_HASH"}
 	b.Listeners["hand-9443"] = oci.Listener{Name: "hand-9443", BackendSetName: "hand", Port: 9443, Protocol: "TCP"}
 	b.NSGIDs = append(slices.Clone(b.NSGIDs), group("hand"))
@@ -200,23 +216,29 @@ func addForeign(b *oci.Balancer) {
 		b.BackendSets[name] = bs
 	}
 	for name, l := range b.Listeners {
-		l.RuleSetNames = []string{"waf"}
+		l.RuleSetNames = append(slices.Clone(l.RuleSetNames), "waf")
 		b.Listeners[name] = l
 	}
 }
 
 // foreignParts are what no Service controls.
 func foreignParts(b *oci.Balancer) []any {
-	return []any{b.BackendSets["hand"], b.Listeners["hand-9443"], slices.Contains(b.NSGIDs, group("hand")), b.Freeform["team"], b.Certificates["hand-made"]}
+	return []any{b.BackendSets["hand"], b.Listeners["hand-9443"], slices.Contains(b.NSGIDs, group("hand")), b.Freeform["team"], b.Certificates["hand-made"], b.RuleSets["waf"]}
 }
 
 // controlled are the fields that Services control, by port.
 func controlled(b *oci.Balancer) map[string]any {
-	out := map[string]any{}
+	out := map[string]any{"mode": b.IPMode}
+	for name, set := range b.RuleSets {
+		if name != "waf" {
+			out["rule set "+name] = set.Rules
+		}
+	}
 	for _, l := range b.Listeners {
 		if l.Name == "hand-9443" {
 			continue
 		}
+		ruleSets := slices.DeleteFunc(slices.Sorted(slices.Values(l.RuleSetNames)), func(name string) bool { return name == "waf" })
 		bs := b.BackendSets[l.BackendSetName]
 		checker := bs.Checker
 		checker.ResponseBodyRegex = ""
@@ -230,7 +252,7 @@ func controlled(b *oci.Balancer) map[string]any {
 		key := fmt.Sprintf("%d %s", l.Port, l.IPVersion)
 		out[key] = []any{
 			l.Protocol, l.BackendSetName, orDefault(l.IdleTimeoutSeconds, 0), orDefault(l.ProxyProtocolVersion, 0), orDefault(l.PPv2, false),
-			bs.Policy, checker, orDefault(bs.PreserveSource, true), tlsText(b, l.SSL), tlsText(b, bs.SSL),
+			bs.Policy, checker, orDefault(bs.PreserveSource, true), tlsText(b, l.SSL), tlsText(b, bs.SSL), fmt.Sprint(ruleSets),
 		}
 		out[key+" backends"] = backends
 	}
@@ -242,11 +264,30 @@ func controlled(b *oci.Balancer) map[string]any {
 	return out
 }
 
-func stayingPorts(a, b *Model) map[portKey]bool {
-	out := map[portKey]bool{}
-	for _, x := range a.Listeners {
-		if slices.ContainsFunc(b.Listeners, func(y Listener) bool { return x.key() == y.key() }) {
-			out[x.key()] = true
+// promise is traffic that a Service promises.
+type promise struct {
+	portKey
+	protocol v1.Protocol
+}
+
+// promises are those of a Service with the node ports that lead to its pods.
+func promises(svc *v1.Service) map[promise]int {
+	out := map[promise]int{}
+	for _, p := range svc.Spec.Ports {
+		for _, family := range svc.Spec.IPFamilies {
+			out[promise{portKey{int(p.Port), family == v1.IPv6Protocol}, p.Protocol}] = int(p.NodePort)
+		}
+	}
+	return out
+}
+
+// stayingFlows are what both Services promise, with the node ports of either.
+func stayingFlows(a, b *v1.Service) map[promise][]int {
+	out := map[promise][]int{}
+	second := promises(b)
+	for p, port := range promises(a) {
+		if other, both := second[p]; both {
+			out[p] = []int{port, other}
 		}
 	}
 	return out
@@ -258,7 +299,7 @@ type stage struct {
 	*oci.Balancer
 	model   *Model
 	last    Applied
-	staying map[portKey]bool
+	staying map[promise][]int
 	secure  map[int]bool // ports that have TLS before and after
 }
 
@@ -305,6 +346,13 @@ func (s stage) step(step Step) {
 		s.Certificates[step.Name] = s.model.Certificates[step.Name]
 	case DeleteCertificate:
 		delete(s.Certificates, step.Name)
+	case UpdateIPMode:
+		s.IPMode = s.model.IPMode
+	case CreateRuleSet, UpdateRuleSet:
+		s.RuleSets[step.Name] = s.model.RuleSets.Sets[step.Name]
+		s.last.RuleSets[step.Name] = digestOf(s.RuleSets[step.Name]) // as the applier does
+	case DeleteRuleSet:
+		delete(s.RuleSets, step.Name)
 	case UpdateTags:
 		s.Freeform = withTags(s.Freeform, map[string]string{TagOwner: "uid"})
 	default:
@@ -323,11 +371,22 @@ func (s stage) check(plan Plan, step Step) {
 		if _, ok := s.BackendSets[l.BackendSetName]; !ok {
 			s.t.Fatalf("after %q listener %s has no backend set:\n%s", step, name, plan)
 		}
+		if l.IPVersion == ipV6 && s.IPMode != oci.IPModeDual {
+			s.t.Fatalf("after %q listener %s is for IPv6, and the balancer %s:\n%s", step, name, s.IPMode, plan)
+		}
+		for _, set := range l.RuleSetNames {
+			if _, ok := s.RuleSets[set]; !ok {
+				s.t.Fatalf("after %q listener %s has no rule set %s:\n%s", step, name, set, plan)
+			}
+		}
 	}
 	s.checkTLS(plan, step)
-	for port := range s.staying {
-		if ports[port] == "" {
-			s.t.Fatalf("after %q nobody listens on %v:\n%s", step, port, plan)
+	for p, nodePorts := range s.staying {
+		l := s.Listeners[ports[p.portKey]]
+		passes := s.Kind == oci.KindLB && l.Name != "" || strings.Contains(l.Protocol, string(p.protocol))
+		reaches := slices.ContainsFunc(s.BackendSets[l.BackendSetName].Backends, func(b oci.Backend) bool { return slices.Contains(nodePorts, b.Port) })
+		if !passes || !reaches {
+			s.t.Fatalf("after %q there is no way for %v to the node ports %v:\n%s", step, p, nodePorts, plan)
 		}
 	}
 }
