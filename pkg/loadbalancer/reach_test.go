@@ -74,11 +74,11 @@ func alsoAnnotated(key, value string) func(*rig, *v1.Service) {
 
 func reaches() []reach {
 	type look = func(r *rig, b *oci.Balancer) any
-	ipMode := look(func(r *rig, _ *oci.Balancer) any {
+	ipMode := func(r *rig, _ *oci.Balancer) any {
 		return *r.cluster.get("uid-web").Status.LoadBalancer.Ingress[0].IPMode
-	})
-	shown := look(func(r *rig, _ *oci.Balancer) any { return len(r.cluster.get("uid-web").Status.LoadBalancer.Ingress) })
-	backends := look(func(_ *rig, b *oci.Balancer) any { return len(set80(b).Backends) })
+	}
+	shown := func(r *rig, _ *oci.Balancer) any { return len(r.cluster.get("uid-web").Status.LoadBalancer.Ingress) }
+	backends := func(_ *rig, b *oci.Balancer) any { return len(set80(b).Backends) }
 	hasAddress := func(ip string) look {
 		return func(_ *rig, b *oci.Balancer) any {
 			return slices.ContainsFunc(b.Addresses, func(a oci.BalancerAddress) bool { return a.IP == ip })

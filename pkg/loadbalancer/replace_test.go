@@ -192,7 +192,7 @@ func TestOldBalancerServesWhileReplacing(t *testing.T) {
 			r.Errorf("events %v", r.cluster.events)
 		}
 		heal()
-		svc = r.settle(svc, nodes)
+		r.settle(svc, nodes)
 		r.equal("kind", r.only().Kind, other)
 		r.equal("backends", r.backends("TCP-80"), addressesOf(nodes...))
 	})
