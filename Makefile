@@ -109,7 +109,7 @@ test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mo
 
 # As root: the suite makes network namespaces, which nobody else sees and which end with it.
 .PHONY: test-traffic
-test-traffic: build control-plane ## Requests through balancers and real kube-proxies to pods, while nodes, ports and health checks change. Needs root.
+test-traffic: build control-plane ## Requests through balancers and real kube-proxies to pods, while nodes, ports, health checks and a certificate change. Needs root.
 	$(call say,traffic: clients, simulated balancers that forward, kube-proxy on each node, pods)
 	@hack/nftables.sh
 	@go run ./test/cluster/cmd/devcluster -build -node >/dev/null

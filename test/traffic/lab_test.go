@@ -193,17 +193,17 @@ const (
 	nlbPrefix = "oci-network-load-balancer.oraclecloud.com/"
 )
 
-// service creates a Service for all pods and returns its name.
-func (l *lab) service(name, kind string, policy v1.ServiceExternalTrafficPolicy, annotations map[string]string) {
+// service creates a Service for all pods.
+func (l *lab) service(o *offer) {
 	l.t.Helper()
 	svc := &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"oci.oraclecloud.com/load-balancer-type": kind}},
+		ObjectMeta: metav1.ObjectMeta{Name: o.name, Annotations: map[string]string{"oci.oraclecloud.com/load-balancer-type": o.kind}},
 		Spec: v1.ServiceSpec{
-			Type: v1.ServiceTypeLoadBalancer, ExternalTrafficPolicy: policy, Selector: map[string]string{"app": "web"},
-			Ports: []v1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromInt32(podPort)}},
+			Type: v1.ServiceTypeLoadBalancer, ExternalTrafficPolicy: o.policy, Selector: map[string]string{"app": "web"},
+			Ports: []v1.ServicePort{{Name: "web", Port: int32(o.port()), TargetPort: intstr.FromInt32(podPort)}},
 		},
 	}
-	for key, value := range annotations {
+	for key, value := range o.annotations {
 		svc.Annotations[key] = value
 	}
 	if _, err := l.Cluster.Client().CoreV1().Services(v1.NamespaceDefault).Create(l.ctx, svc, metav1.CreateOptions{}); err != nil {
@@ -277,8 +277,9 @@ func (l *lab) served(name string) (address string) {
 	return address
 }
 
-// backends are the addresses of the backends of a port of the balancer with an address, with their health: "10.0.10.11 OK".
-func (l *lab) backends(address string, port int) []string {
+// backends are the addresses of the backends of a Service's port, with their health: "10.0.10.11 OK".
+func (l *lab) backends(o *offer) []string {
+	address, port := o.address, o.port()
 	var rows []string
 	row := func(id, set, ip, name string) {
 		health := l.body.BackendHealth(id, set, name)
@@ -309,8 +310,8 @@ func (l *lab) backends(address string, port int) []string {
 	return rows
 }
 
-// wantBackends waits until the port of a balancer has exactly these nodes: those that are healthy, and the others.
-func (l *lab) wantBackends(address string, port int, healthy, others []int) {
+// wantBackends waits until the port of a Service has exactly these nodes: those that are healthy, and the others.
+func (l *lab) wantBackends(o *offer, healthy, others []int) {
 	l.t.Helper()
 	want := make([]string, 0, len(healthy)+len(others))
 	for _, i := range healthy {
@@ -320,8 +321,8 @@ func (l *lab) wantBackends(address string, port int, healthy, others []int) {
 		want = append(want, testbed.NodeIP(i)+" CRITICAL")
 	}
 	slices.Sort(want)
-	l.until(fmt.Sprintf("backends of %s port %d", address, port), func() (bool, string) {
-		got := l.backends(address, port)
+	l.until("backends of "+o.name, func() (bool, string) {
+		got := l.backends(o)
 		return slices.Equal(got, want), fmt.Sprintf("%s; want %s", strings.Join(got, ", "), strings.Join(want, ", "))
 	})
 }

@@ -4,6 +4,7 @@
 package traffic_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"slices"
 	"testing"
@@ -27,37 +28,47 @@ func steady() []*offer {
 		{name: "lb-local", kind: "lb", policy: ownNodes, peer: seesBalancer},
 		{name: "nlb-cluster", kind: "nlb", policy: anyNode, peer: seesNode},
 		{name: "nlb-local", kind: "nlb", policy: ownNodes, peer: seesClient},
+		{name: "lb-tls", kind: "lb", policy: anyNode, peer: seesNode, secure: true,
+			annotations: map[string]string{lbPrefix + "ssl-ports": "443", lbPrefix + "tls-secret": tlsSecret}},
 	}
 }
 
 // TestNothingIsLost: clients send a request each few milliseconds, on new connections and on lasting ones, and get every
-// answer at the first attempt, while ports and health checks of the Services change, and while nodes are added, cordoned
-// and removed one by one.
+// answer at the first attempt, while ports, health checks and the certificate of the Services change, and while nodes are
+// added, cordoned and removed one by one.
 //
 // A node leaves as it does in a cluster that is run with care: its pods go first, and end when nobody asks them any more;
 // then it leaves the balancers; then the machine ends.
 func TestNothingIsLost(t *testing.T) {
 	l := newLab(t)
-	d := &drive{lab: l, all: steady(), pods: map[int]*pod{}}
+	d := &drive{lab: l, all: steady(), pods: map[int]*pod{}, issuer: newIssuer(t)}
+	certificate, _ := d.issuer.issue()
+	l.readSecrets()
+	l.secret(certificate)
 	for i, m := range l.machines {
 		d.pods[i] = l.startPod(fmt.Sprintf("web-%d", i), m)
 	}
 	for _, o := range d.all {
-		l.service(o.name, o.kind, o.policy, nil)
+		l.service(o)
 	}
 	for _, o := range d.all {
 		o.address = l.served(o.name)
-		l.wantBackends(o.address, 80, []int{0, 1, 2}, nil)
+		l.wantBackends(o, []int{0, 1, 2}, nil)
 	}
 	d.crowd = l.newCrowd()
 	for _, o := range d.all {
-		d.crowd.add(o.name, o.address+":80", nil, 2, 2)
+		var secure *tls.Config
+		if o.secure {
+			secure = d.issuer.trust()
+		}
+		d.crowd.add(o.name, fmt.Sprintf("%s:%d", o.address, o.port()), secure, 2, 2)
 	}
 	d.crowd.rounds(rounds)
 	d.crowd.noneLost()
 
 	d.portsChange()
 	d.healthChecksChange()
+	d.certificateRotates()
 	d.nodeJoins(3)
 	d.nodeIsCordoned(0)
 	d.nodeLeaves(0, `{"metadata":{"labels":{"node.kubernetes.io/exclude-from-external-load-balancers":"true"}}}`)
@@ -74,9 +85,10 @@ func TestNothingIsLost(t *testing.T) {
 type drive struct {
 	*lab
 
-	crowd *crowd
-	all   []*offer
-	pods  map[int]*pod // by node
+	crowd  *crowd
+	all    []*offer
+	pods   map[int]*pod // by node
+	issuer *issuer
 }
 
 // nodes are the numbers of the nodes with a pod, in order.
@@ -93,7 +105,7 @@ func (d *drive) nodes() []int {
 func (d *drive) settle() {
 	d.t.Helper()
 	for _, o := range d.all {
-		d.wantBackends(o.address, 80, d.nodes(), nil)
+		d.wantBackends(o, d.nodes(), nil)
 	}
 	d.crowd.rounds(rounds)
 	d.crowd.noneLost()
@@ -111,7 +123,7 @@ func (d *drive) portsChange() {
 		for _, o := range d.all {
 			d.until(fmt.Sprintf("ports of %s", o.name), func() (bool, string) {
 				got := d.listeners(o.address)
-				want := []int{80}
+				want := []int{o.port()}
 				if port != 0 {
 					want = append(want, int(port))
 				}
@@ -156,28 +168,29 @@ func (d *drive) healthChecksChange() {
 	}
 	for _, o := range d.all {
 		d.until("health check of "+o.name, func() (bool, string) {
-			got := d.healthCheck(o.address)
+			got := d.healthCheck(o)
 			return got == "every 15000 ms, for 5000 ms, 2 times", got
 		})
 	}
 	d.settle()
 }
 
-// healthCheck describes the health check of port 80 of the balancer with an address.
-func (l *lab) healthCheck(address string) string {
+// healthCheck describes the health check of a Service's port.
+func (l *lab) healthCheck(o *offer) string {
+	address, set := o.address, fmt.Sprintf("TCP-%d", o.port())
 	text := func(interval, timeout, retries *int) string {
 		return fmt.Sprintf("every %d ms, for %d ms, %d times", *interval, *timeout, *retries)
 	}
 	for _, v := range l.Region.LoadBalancers() {
 		if len(v.IpAddresses) > 0 && *v.IpAddresses[0].IpAddress == address {
-			h := v.BackendSets["TCP-80"].HealthChecker
+			h := v.BackendSets[set].HealthChecker
 			return text(h.IntervalInMillis, h.TimeoutInMillis, h.Retries)
 		}
 	}
 	for _, v := range l.Region.NetworkLoadBalancers() {
 		for _, a := range v.IpAddresses {
 			if *a.IpAddress == address {
-				h := v.BackendSets["TCP-80"].HealthChecker
+				h := v.BackendSets[set].HealthChecker
 				return text(h.IntervalInMillis, h.TimeoutInMillis, h.Retries)
 			}
 		}
@@ -231,7 +244,7 @@ func (d *drive) nodeLeaves(i int, patch string) {
 	d.terminate(p)
 	for _, o := range d.all {
 		if o.policy == ownNodes {
-			d.wantBackends(o.address, 80, d.nodes(), []int{i})
+			d.wantBackends(o, d.nodes(), []int{i})
 		}
 	}
 	d.unused(p)

@@ -39,8 +39,17 @@ type offer struct {
 	annotations map[string]string
 	peer        seer
 	proxy       bool // the PROXY protocol tells the client
+	secure      bool // the balancer terminates TLS
 
 	address string
+}
+
+// port is that of the Service.
+func (o *offer) port() int {
+	if o.secure {
+		return 443
+	}
+	return 80
 }
 
 // offers: under Cluster a node hands requests on, and answers must come back to it, so its address is all that a pod can
@@ -69,7 +78,7 @@ func TestRequestsReachPods(t *testing.T) {
 	pods := []*pod{l.startPod("web-0", l.machines[0]), l.startPod("web-1", l.machines[1])}
 	all := offers()
 	for _, o := range all {
-		l.service(o.name, o.kind, o.policy, o.annotations)
+		l.service(o)
 	}
 	for _, o := range all {
 		o.address = l.served(o.name)
@@ -82,7 +91,7 @@ func TestRequestsReachPods(t *testing.T) {
 			if o.policy == ownNodes {
 				healthy, others = with, without
 			}
-			l.wantBackends(o.address, 80, healthy, others)
+			l.wantBackends(o, healthy, others)
 			l.reaches(o, with)
 		}
 		for i := range l.machines {
