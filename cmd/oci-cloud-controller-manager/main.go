@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 	"time"
 
 	genericserver "k8s.io/apiserver/pkg/server"
@@ -21,9 +22,16 @@ import (
 // shutdownTimeout bounds the end of the process after a signal. Kubernetes kills it after 30 s.
 const shutdownTimeout = 15 * time.Second
 
+// garbagePercent is how much garbage the heap may hold, in percent of what is in use. Go's default of 100 costs a cluster of
+// thousands of nodes tens of MiB (docs/performance.md), and saves CPU time of which the process uses little.
+const garbagePercent = 50
+
 func main() { os.Exit(run()) }
 
 func run() int {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(garbagePercent)
+	}
 	ctx := genericserver.SetupSignalContext() // the second signal ends the process at once
 	p := &process{context: ctx}
 	command, err := p.command()

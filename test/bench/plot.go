@@ -15,7 +15,7 @@ import (
 // The plot: two panels beside each other, in pixels.
 const (
 	plotWidth, plotHeight   = 960, 400
-	panelLeft, panelRight   = 56, 130 // room for the numbers and for the labels of the lines
+	panelLeft, panelRight   = 56, 165 // room for the numbers and for the labels of the lines
 	panelTop, panelBottom   = 56, 60
 	labelHeight             = 15 // that labels of lines are apart at least
 	oldCallsPerNode         = 3  // of a pass of v1.35: GetInstance, ListVnicAttachments, GetVnic
