@@ -90,14 +90,18 @@ func (s *secrets) read(ctx context.Context, name types.NamespacedName) (*v1.Secr
 	ctx, cancel := context.WithTimeout(ctx, secretDeadline)
 	defer cancel()
 	secret, err := s.client.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	version := ""
 	switch {
 	case err == nil:
-		s.seen(name, secret.ResourceVersion)
+		version = secret.ResourceVersion
 	case apierrors.IsNotFound(err):
-		s.seen(name, secretMissing)
+		version = secretMissing
 	case apierrors.IsForbidden(err):
-		s.seen(name, secretForbidden)
+		version = secretForbidden
+	default:
+		return nil, err
 	}
+	s.seen(name, version) //nolint:contextcheck // what follows the Secret outlives this read
 	return secret, err
 }
 

@@ -163,7 +163,7 @@ func parseKey(text string, passphrase bool) (crypto.Signer, error) {
 			return nil, errEncryptedKey
 		}
 		for _, parse := range []func([]byte) (any, error){
-			func(der []byte) (any, error) { return x509.ParsePKCS8PrivateKey(der) },
+			x509.ParsePKCS8PrivateKey,
 			func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
 			func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
 		} {
