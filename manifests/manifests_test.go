@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 )
 
@@ -201,7 +202,7 @@ func TestLeastPrivilege(t *testing.T) {
 		"create coordination.k8s.io leases", "get coordination.k8s.io leases/cloud-controller-manager", "update coordination.k8s.io leases/cloud-controller-manager",
 		"create serviceaccounts",
 	}
-	for _, account := range []string{"node-controller", "service-controller"} {
+	for _, account := range append(slices.Clone(oldAccounts), clientNames()...) {
 		wantNamespace = append(wantNamespace, "get serviceaccounts/"+account, tokenFor+account)
 	}
 	slices.Sort(wantCluster)
@@ -223,15 +224,86 @@ func TestLeastPrivilege(t *testing.T) {
 			t.Errorf("%s lets the Secrets of the whole cluster be read", b.Name)
 		}
 	}
-	for _, o := range objects {
-		binding, ok := o.(*rbacv1.RoleBinding)
-		if !ok {
-			continue
+}
+
+// oldAccounts are those of Kubernetes' own controllers, as whom ours acted in older versions.
+var oldAccounts = []string{"node-controller", "service-controller"}
+
+func clientNames() []string {
+	var list []string
+	for _, c := range cloudprovider.Clients() {
+		list = append(list, c.Name)
+	}
+	return list
+}
+
+// TestAccountsOfControllers: with --use-service-account-credentials each controller has a ServiceAccount, and by its roles
+// what the code says that it needs, and nothing else.
+func TestAccountsOfControllers(t *testing.T) {
+	objects := decode(t, filepath.Join(dir, "oci-cloud-controller-manager-rbac.yaml"))
+	for _, c := range cloudprovider.Clients() {
+		if a := named[*corev1.ServiceAccount](t, objects, c.Name); a.Namespace != "kube-system" {
+			t.Errorf("the ServiceAccount %s is in namespace %q", c.Name, a.Namespace)
 		}
-		if want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: "cloud-controller-manager", Namespace: "kube-system"}}; !cmp.Equal(want, binding.Subjects) {
-			t.Errorf("RoleBinding %s is for %v", binding.Name, binding.Subjects)
+		var want []string
+		for _, p := range slices.Concat(c.Needs, c.Features) {
+			line := p.Verb + " " + strings.Trim(p.Resource+"/"+p.Subresource, "/")
+			if p.Name != "" {
+				line += "/" + p.Name
+			}
+			if p.Namespace != "" {
+				line += " in " + p.Namespace
+			}
+			want = append(want, line)
+		}
+		slices.Sort(want)
+		if diff := cmp.Diff(want, permissionsOf(t, objects, c.Name)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", c.Name, diff)
 		}
 	}
+	// Whoever is bound must be one of ours, and be meant.
+	for _, o := range objects {
+		var subjects []rbacv1.Subject
+		switch b := o.(type) {
+		case *rbacv1.RoleBinding:
+			subjects = b.Subjects
+		case *rbacv1.ClusterRoleBinding:
+			subjects = b.Subjects
+		default:
+			continue
+		}
+		_, of, controllers := strings.Cut(o.(metav1.Object).GetName(), ":")
+		if !controllers {
+			of = "cloud-controller-manager"
+		}
+		if want := []rbacv1.Subject{{Kind: "ServiceAccount", Name: of, Namespace: "kube-system"}}; !cmp.Equal(want, subjects) {
+			t.Errorf("%s is for %v", o.(metav1.Object).GetName(), subjects)
+		}
+	}
+}
+
+// permissionsOf lists what a ServiceAccount in kube-system may do by its bindings; " in <namespace>" where that is not
+// everywhere.
+func permissionsOf(t *testing.T, objects []runtime.Object, account string) []string {
+	t.Helper()
+	subject := rbacv1.Subject{Kind: "ServiceAccount", Name: account, Namespace: "kube-system"}
+	var all []string
+	for _, o := range objects {
+		switch b := o.(type) {
+		case *rbacv1.ClusterRoleBinding:
+			if slices.Contains(b.Subjects, subject) {
+				all = append(all, permissions(named[*rbacv1.ClusterRole](t, objects, b.RoleRef.Name).Rules)...)
+			}
+		case *rbacv1.RoleBinding:
+			if slices.Contains(b.Subjects, subject) {
+				for _, p := range permissions(named[*rbacv1.Role](t, objects, b.RoleRef.Name).Rules) {
+					all = append(all, p+" in "+b.Namespace)
+				}
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // permissions lists rules as "verb [group] resource[/name]".

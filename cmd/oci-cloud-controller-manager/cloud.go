@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	framework "k8s.io/cloud-provider"
 	ccmconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
@@ -66,6 +67,10 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 	klog.FromContext(ctx).Info("Connecting to OCI", "principal", string(p.config.Principal()), "region", p.config.Auth.Region,
 		"compartment", p.config.Compartment, "cluster", clusterID)
 
+	if c.ComponentConfig.KubeCloudShared.UseServiceAccountCredentials {
+		own := clientbuilder.SimpleControllerClientBuilder{ClientConfig: c.Kubeconfig}
+		c.ClientBuilder = cloudprovider.NewAccounts(c.ClientBuilder, own, p.config.Environment.EnableFlexCIDR)
+	}
 	election := c.ComponentConfig.Generic.LeaderElection
 	p.leadership = &leadership{enabled: election.LeaderElect, namespace: election.ResourceNamespace, name: election.ResourceName, client: c.Client}
 	var provider *cloudprovider.Provider

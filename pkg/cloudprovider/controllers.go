@@ -23,12 +23,21 @@ import (
 )
 
 // Controllers returns the controllers of the cloud controller manager, under the framework's names: its own, with ours
-// beside them.
+// beside them. Their clients have names of our own.
 func Controllers() map[string]app.ControllerInitFuncConstructor {
 	controllers := maps.Clone(app.DefaultInitFuncConstructors)
 	replace := func(name string, constructor func(framework app.InitFuncConstructor) app.InitFuncConstructor) {
 		c := controllers[name]
 		c.Constructor = constructor(c.Constructor)
+		controllers[name] = c
+	}
+	for name, client := range map[string]string{
+		names.CloudNodeController:          nodeClientName,
+		names.CloudNodeLifecycleController: lifecycleClientName,
+		names.ServiceLBController:          serviceClientName,
+	} {
+		c := controllers[name]
+		c.InitContext.ClientName = client
 		controllers[name] = c
 	}
 	replace(names.CloudNodeController, withNodeInfo)

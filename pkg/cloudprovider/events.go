@@ -44,6 +44,7 @@ const (
 type reporter struct {
 	mu       sync.Mutex
 	recorder record.EventRecorder // nil until start
+	services record.EventRecorder // of events about Services; nil until startServices
 	troubles map[trouble]*story
 }
 
@@ -64,13 +65,27 @@ type story struct {
 
 func newReporter() *reporter { return &reporter{troubles: map[trouble]*story{}} }
 
+// start lets events be posted.
 func (r *reporter) start(ctx context.Context, client kubernetes.Interface) {
+	recorder := newRecorder(ctx, client)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.recorder = recorder
+}
+
+// startServices gives events about Services a client of their own: that of the service controller.
+func (r *reporter) startServices(ctx context.Context, client kubernetes.Interface) {
+	recorder := newRecorder(ctx, client)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.services = recorder
+}
+
+func newRecorder(ctx context.Context, client kubernetes.Interface) record.EventRecorder {
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&v1core.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	context.AfterFunc(ctx, broadcaster.Shutdown)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.recorder = broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: eventSource})
+	return broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: eventSource})
 }
 
 // post reports a trouble of an object. cause is what makes it the same trouble as another one, for the same reason.
@@ -95,7 +110,11 @@ func (r *reporter) post(object runtime.Object, eventType, reason, cause, message
 		s.delay = min(2*s.delay, maxRepeat)
 	}
 	s.last, s.next = now, now.Add(s.delay)
-	r.recorder.Event(object, eventType, reason, s.message)
+	recorder := r.recorder
+	if _, ok := object.(*v1.Service); ok && r.services != nil {
+		recorder = r.services
+	}
+	recorder.Event(object, eventType, reason, s.message)
 }
 
 func (r *reporter) forget(object types.UID) {

@@ -19,13 +19,13 @@ import (
 // Permission is one rule of RBAC that a feature needs. Old manifests may lack it: the feature is off then.
 type Permission struct {
 	Verb, Group, Resource, Subresource string
+	// Namespace limits the rule to one namespace; a ClusterRole, or a Role there, can have it.
+	Namespace string
 	// Name limits the rule to one object.
 	Name string
-	// Namespace limits the question to one namespace; a ClusterRole, or a Role there, can give the answer.
-	Namespace string
 }
 
-// String gives the rule in the words of a ClusterRole.
+// String gives the rule in the words of a role.
 func (p Permission) String() string {
 	resource := p.Resource
 	if p.Subresource != "" {
@@ -35,7 +35,10 @@ func (p Permission) String() string {
 	if p.Name != "" {
 		rule += fmt.Sprintf(", resourceNames: [%q]", p.Name)
 	}
-	return rule + "}"
+	if rule += "}"; p.Namespace != "" {
+		rule += " in namespace " + p.Namespace
+	}
+	return rule
 }
 
 // Allowed asks the API server whether the client has the permission. Every authenticated principal may ask that.
@@ -44,7 +47,7 @@ func (p Permission) Allowed(ctx context.Context, client kubernetes.Interface) (b
 	defer cancel()
 	review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Name: p.Name, Namespace: p.Namespace,
+			Namespace: p.Namespace, Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Name: p.Name,
 		}},
 	}, metav1.CreateOptions{})
 	if err != nil {

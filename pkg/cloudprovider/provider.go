@@ -8,6 +8,7 @@ package cloudprovider
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,13 +28,6 @@ import (
 
 // Name is the provider's name, as in --cloud-provider.
 const Name = oci.ProviderName
-
-// Names of the clients, as they appear in user agents. With --use-service-account-credentials they are service accounts
-// in kube-system, so they are those of the framework's controllers, which exist in every cluster and have roles.
-const (
-	nodeClientName    = "node-controller"
-	serviceClientName = "service-controller"
-)
 
 // Defaults of Options.
 const (
@@ -147,15 +141,20 @@ func (p *Provider) Initialize(clientBuilder cloudprovider.ControllerClientBuilde
 		if p.options.Leading != nil {
 			p.options.Leading(p.context)
 		}
+		notices := p.options.Notices
+		if accounts, ok := clientBuilder.(*Accounts); ok {
+			notices = slices.Concat(notices, accounts.Choose(p.context))
+		}
 		p.nodeClient = clientBuilder.ClientOrDie(nodeClientName)
 		p.events.start(p.context, p.nodeClient)
-		for _, n := range p.options.Notices {
+		for _, n := range notices {
 			p.notice(n)
 		}
 		if p.options.NewBalancers == nil {
 			return
 		}
 		client := clientBuilder.ClientOrDie(serviceClientName)
+		p.events.startServices(p.context, client)
 		support := newServiceSupport(client, p)
 		for _, n := range support.probe(p.context) {
 			p.notice(n)

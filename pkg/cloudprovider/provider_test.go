@@ -42,9 +42,9 @@ func TestWhatIsOffered(t *testing.T) {
 // The names of controllers stay those of the framework, so that --controllers of old manifests is understood.
 func TestControllerNames(t *testing.T) {
 	ours := cloudprovider.Controllers()
-	for name, constructor := range app.DefaultInitFuncConstructors {
-		if got, ok := ours[name]; !ok || got.InitContext != constructor.InitContext {
-			t.Errorf("%s: %+v", name, got)
+	for name := range app.DefaultInitFuncConstructors {
+		if _, ok := ours[name]; !ok {
+			t.Errorf("%s is not there", name)
 		}
 	}
 	if len(ours) != len(app.DefaultInitFuncConstructors) {

@@ -65,9 +65,9 @@ func (s *ServiceSupport) probe(ctx context.Context) []Notice {
 		}
 		return allowed
 	}
-	s.canRecord = check(Permission{Verb: "patch", Resource: "services"},
+	s.canRecord = check(patchService(),
 		"recording on a Service which balancer is its own, and what was applied to it last")
-	s.canCondition = check(Permission{Verb: "patch", Resource: "services", Subresource: "status"},
+	s.canCondition = check(patchServiceStatus(),
 		"the condition "+loadbalancer.ConditionType+" of Services")
 	return notices
 }

@@ -218,11 +218,7 @@ func (c *call) resolve() error {
 			return errNotFound()
 		}
 	}
-	resourceType := c.operation.Resource
 	if kind := c.operation.Target; kind != nil {
-		if resourceType == "" {
-			resourceType = kind.policy
-		}
 		res := c.store.byID[c.params[0]]
 		if res == nil || res.kind != kind || (c.operation.Method == http.MethodGet && c.miss(res, false)) {
 			return errNotFound()
@@ -230,7 +226,7 @@ func (c *call) resolve() error {
 		c.target = res
 		compartment = res.compartment
 	}
-	if c.denied(resourceType, c.operation.Verb, compartment) {
+	if c.denied(c.operation.policy(), c.operation.Verb, compartment) {
 		return errNotFound()
 	}
 	return nil

@@ -94,10 +94,11 @@ func (c *call) addressFilters(res *resource) bool {
 	return true
 }
 
-// named checks a resource that a query names: absent or not visible, it is the common 404.
+// named checks a resource that a query names, and that the caller may do what it does in its compartment: absent or not
+// visible, it is the common 404.
 func (k kind[T]) named(c *call, id string) error {
 	res := k.lookup(c.cloud, id)
-	if res == nil || c.denied(k.policy, Inspect, res.compartment) {
+	if res == nil || c.denied(k.policy, Inspect, res.compartment) || c.denied(c.operation.policy(), c.operation.Verb, res.compartment) {
 		return errNotFound()
 	}
 	return nil

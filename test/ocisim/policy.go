@@ -64,14 +64,14 @@ func (r *Region) Deny(p Policy) (restore func()) {
 	}
 }
 
-// denied asks whether the caller lacks a permission.
+// denied asks whether the caller lacks a permission: because it was taken away, or because its grants do not give it.
 func (c *call) denied(resourceType string, verb Verb, compartment string) bool {
 	for _, d := range c.denials {
 		if d.matches(c, resourceType, verb, compartment) {
 			return true
 		}
 	}
-	return false
+	return !c.granted(permission{verb, resourceType}, compartment)
 }
 
 func (d *denial) matches(c *call, resourceType string, verb Verb, compartment string) bool {

@@ -15,6 +15,7 @@ import (
 type Region struct {
 	options Options // those that never change
 	routes  *router
+	needs   map[string][]permission // by operation, see grantedNeeds
 	keys    keyring
 	offset  atomic.Int64 // nanoseconds that Advance added to the time package's clock
 
@@ -34,7 +35,7 @@ func New(options Options) *Region {
 	if err := options.Validate(); err != nil {
 		panic("ocisim: " + err.Error())
 	}
-	r := &Region{options: options, routes: newRouter()}
+	r := &Region{options: options, routes: newRouter(), needs: grantedNeeds()}
 	for _, s := range services() {
 		r.routes.add(s.operations)
 	}
@@ -98,6 +99,7 @@ type cloud struct {
 	tokens   map[tokenKey]*tokenRecord
 	queues   map[string][]*task
 	denials  []*denial
+	grants   []*grant
 	faults   []*armedFault
 	buckets  map[bucketName]*bucketState
 	log      callLog

@@ -133,7 +133,7 @@ func (c *call) checkTagMaps(freeform map[string]string, defined map[string]map[s
 	count := 0
 	for namespace, tags := range defined {
 		count += len(tags)
-		if !c.tagNamespaces[namespace] {
+		if !c.tagNamespaces[namespace] || !c.granted(permission{Use, tagNamespacesPolicy}, c.options.Tenancy) {
 			unknown = append(unknown, "'"+namespace+"'")
 		}
 	}

@@ -28,7 +28,7 @@ GET    /kinds                    how many resources there are, by kind and state
 GET    /objects                  resources, with a limit: kind= under=OCID id= state= text= skip= limit=
 GET    /operations               operations and the permissions that they need
 POST   /seed                     add a world (YAML or JSON)
-POST   /reset                    empty the region: resources, faults, denials, call log
+POST   /reset                    empty the region: resources, faults, denials, grants, call log
 POST   /foreign                  act as Terraform: {"id": OCID, "set": {merge patch}} or {"id": OCID, "delete": true}; now, or
                                  at a call of a client: "after" or "before": {"operation": ..., "nth": 2, "principal": OCID}
 GET    /foreign                  acts that wait for their call, and what became of them
@@ -48,6 +48,9 @@ DELETE /faults, /faults/ID
 GET    /denials                  permissions taken away here
 POST   /denials                  {"principal": OCID, "verb": "read", "resourceType": "instances", ...}
 DELETE /denials, /denials/ID
+GET    /grants                   principals that are limited to policy statements
+POST   /grants                   {"principal": OCID, "statements": ["Allow group g to read instance-family in compartment OCID"]}
+DELETE /grants, /grants/ID
 GET    /options                  pages, eventual consistency, dropped fields, and what never changes
 PATCH  /options                  {"pageSize": 20, "shortPages": 0.2, "eventualReads": 2, "dropOptional": 0.25}; YAML too
 GET    /durations                how long each state change takes
@@ -75,11 +78,12 @@ POST   /metadata/fault           {"status": 404, "calls": 5, "for": "20s", "dela
 POST   /tokens/expire            end every security token now
 `
 
-// admin is the admin API. Faults and denials that were made in process do not show here.
+// admin is the admin API. Faults, denials and grants that were made in process do not show here.
 type admin struct {
 	server  *Server
 	faults  *ledger[ocisim.Fault]
 	denials *ledger[ocisim.Policy]
+	grants  *ledger[ocisim.Grant]
 	acts    *ledger[*act]
 	changes *broadcast
 	assets  string // version of the page
@@ -87,8 +91,8 @@ type admin struct {
 
 func (s *Server) adminHandler() http.Handler {
 	a := &admin{
-		server: s, faults: newLedger[ocisim.Fault](), denials: newLedger[ocisim.Policy](), acts: newLedger[*act](), changes: s.changes,
-		assets: assetsVersion(),
+		server: s, faults: newLedger[ocisim.Fault](), denials: newLedger[ocisim.Policy](), grants: newLedger[ocisim.Grant](),
+		acts: newLedger[*act](), changes: s.changes, assets: assetsVersion(),
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", index)
@@ -114,6 +118,10 @@ func (s *Server) adminHandler() http.Handler {
 	mux.HandleFunc("POST /denials", a.addDenial)
 	mux.HandleFunc("DELETE /denials", a.denials.clear)
 	mux.HandleFunc("DELETE /denials/{id}", a.denials.remove)
+	mux.HandleFunc("GET /grants", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, a.grants.list()) })
+	mux.HandleFunc("POST /grants", a.addGrant)
+	mux.HandleFunc("DELETE /grants", a.grants.clear)
+	mux.HandleFunc("DELETE /grants/{id}", a.grants.remove)
 	a.handleOptions(mux)
 	a.handleTraffic(mux)
 	mux.HandleFunc("GET /clock", a.clock)

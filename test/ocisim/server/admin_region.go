@@ -40,6 +40,7 @@ func (a *admin) seed(w http.ResponseWriter, r *http.Request) {
 func (a *admin) reset(w http.ResponseWriter, _ *http.Request) {
 	a.faults.empty()
 	a.denials.empty()
+	a.grants.empty()
 	a.acts.empty()
 	a.server.region.Reset()
 	a.server.edge.reset()
@@ -68,6 +69,19 @@ func (a *admin) addDenial(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusCreated, a.denials.add(policy, a.server.region.Deny(policy)))
+}
+
+func (a *admin) addGrant(w http.ResponseWriter, r *http.Request) {
+	var grant ocisim.Grant
+	if !decode(w, r, &grant) {
+		return
+	}
+	revoke, err := a.server.region.Grant(grant)
+	if err != nil {
+		adminError(w, http.StatusBadRequest, err)
+		return
+	}
+	writeJSON(w, http.StatusCreated, a.grants.add(grant, revoke))
 }
 
 func (a *admin) clock(w http.ResponseWriter, _ *http.Request) {

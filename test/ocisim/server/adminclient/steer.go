@@ -33,7 +33,7 @@ func (c *Client) made(ctx context.Context, path string, body any) (string, func(
 	}, nil
 }
 
-// Reset empties the region: resources, faults, denials and acts that were made here, and the call log.
+// Reset empties the region: resources, faults, denials, grants and acts that were made here, and the call log.
 func (c *Client) Reset(ctx context.Context) error {
 	return c.call(ctx, http.MethodPost, "/reset", nil, nil, nil)
 }
@@ -68,6 +68,22 @@ func (c *Client) Denials(ctx context.Context) (list []Made[ocisim.Policy], err e
 // ClearDenials gives back the permissions that were taken away through the admin API.
 func (c *Client) ClearDenials(ctx context.Context) error {
 	return c.call(ctx, http.MethodDelete, "/denials", nil, nil, nil)
+}
+
+// Grant limits a principal to policy statements until revoke is called. One that cannot be understood is refused.
+func (c *Client) Grant(ctx context.Context, g ocisim.Grant) (revoke func(context.Context) error, err error) {
+	_, revoke, err = c.made(ctx, "/grants", g)
+	return revoke, err
+}
+
+// Grants lists the grants that were made through the admin API.
+func (c *Client) Grants(ctx context.Context) (list []Made[ocisim.Grant], err error) {
+	return list, c.call(ctx, http.MethodGet, "/grants", nil, nil, &list)
+}
+
+// ClearGrants ends the grants that were made through the admin API: nobody is limited by them any more.
+func (c *Client) ClearGrants(ctx context.Context) error {
+	return c.call(ctx, http.MethodDelete, "/grants", nil, nil, nil)
 }
 
 // Foreign writes as somebody else, at once.

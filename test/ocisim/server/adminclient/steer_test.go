@@ -67,6 +67,37 @@ func isRefused(err error, status int) bool {
 	return errors.As(err, &refused) && refused.Status == status
 }
 
+func TestGrantsOverHTTP(t *testing.T) {
+	f := start(t)
+	ctx := t.Context()
+	grant := ocisim.Grant{Principal: "anonymous", Statements: []string{"Allow group g to read vcns in tenancy"}}
+	revoke, err := f.admin.Grant(ctx, grant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.wantStatus(t, f.instancePath(), http.StatusNotFound)
+	list, err := f.admin.Grants(ctx)
+	if diff := cmp.Diff([]adminclient.Made[ocisim.Grant]{{ID: "1", Value: grant}}, list); diff != "" || err != nil {
+		t.Errorf("%s%v", diff, err)
+	}
+	if err := revoke(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.wantStatus(t, f.instancePath(), http.StatusOK)
+	grant.Statements = []string{"Allow group g to read instance in tenancy"}
+	if _, err := f.admin.Grant(ctx, grant); !isRefused(err, http.StatusBadRequest) {
+		t.Errorf("an unknown resource type: %v", err)
+	}
+	grant.Statements = nil
+	if _, err := f.admin.Grant(ctx, grant); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.admin.ClearGrants(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.wantStatus(t, f.instancePath(), http.StatusOK)
+}
+
 func TestDenialsOverHTTP(t *testing.T) {
 	f := start(t)
 	ctx := t.Context()
