@@ -34,6 +34,9 @@ func (l *lab) oracle() {
 		Logs:      []oracle.Log{{Name: l.ccm.Log, Text: l.log(l.ccm)}},
 		Secrets:   []oracle.Secret{{Name: "the private key", Value: l.User.PrivateKeyPEM()}},
 	}
+	if l.rules {
+		q.Us.Writes = append(q.Us.Writes, ocisim.ServiceVirtualNetwork)
+	}
 	for _, svc := range list.Items {
 		q.Us.Owners = append(q.Us.Owners, string(svc.UID))
 	}

@@ -52,6 +52,25 @@ func (l *lab) notReady(name string) {
 	}
 }
 
+// rulesOfOurs counts the rules in security lists that the program says it has made.
+func (l *lab) rulesOfOurs() int {
+	n := 0
+	ours := func(description *string) bool { return description != nil && strings.HasPrefix(*description, "k8s ") }
+	for _, list := range l.Region.SecurityLists() {
+		for _, r := range list.IngressSecurityRules {
+			if ours(r.Description) {
+				n++
+			}
+		}
+		for _, r := range list.EgressSecurityRules {
+			if ours(r.Description) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // TestDocumentedPolicies: with the policies that the old documentation names everything works that they are for. What
 // needs another one is refused with the statement to add, and disturbs nothing else.
 func TestDocumentedPolicies(t *testing.T) {
@@ -65,12 +84,14 @@ func TestDocumentedPolicies(t *testing.T) {
 		l.Region.AddInstance(m.instance)
 		l.register(m.kubelet())
 	}
+	l.rules = true
+	l.configure(strings.Replace(testbed.UserConfig(l.Bed), "  securityListManagementMode: None\n", "", 1))
 	l.run(askOften, "--oci-new-node-grace-period=1s", "--node-status-update-frequency=2s")
 	for _, m := range machines {
 		l.wantNode(m)
 	}
 
-	// LBs, also with a reserved address.
+	// LBs, also with a reserved address, with security lists as by default.
 	l.service("a", "lb", nil)
 	l.service("b", "lb", func(svc *v1.Service) { svc.Spec.LoadBalancerIP = reserved })
 	l.served("a")
@@ -85,7 +106,11 @@ func TestDocumentedPolicies(t *testing.T) {
 		return len(rows) == 3, strings.Join(rows, "; ")
 	})
 
+	l.until("security rules", func() (bool, string) { return l.rulesOfOurs() > 0, "none" })
+
 	// What needs another policy says so, in one event.
+	l.service("g", "lb", func(svc *v1.Service) { svc.Annotations["oci.oraclecloud.com/security-rule-management-mode"] = "NSG" })
+	l.event("default", "g", "SecurityRulesNotApplied", "404", "manage network-security-groups", "manage vcns")
 	l.service("n", "nlb", nil)
 	l.event("default", "n", "CloudError", "404", "manage network-load-balancers")
 	if events := l.Events(l.ctx, "default", "n"); strings.Count(events, "CloudError") != 1 {
@@ -94,7 +119,7 @@ func TestDocumentedPolicies(t *testing.T) {
 
 	// Nothing else was refused: the policies are enough for it.
 	for _, c := range l.Region.Calls() {
-		if c.Status == 404 && c.Service != ocisim.ServiceNetworkLoadBalancer {
+		if c.Status == 404 && c.Service != ocisim.ServiceNetworkLoadBalancer && c.Operation != "CreateNetworkSecurityGroup" {
 			t.Errorf("%s is refused: %s", c.Name(), c.Path)
 		}
 	}
@@ -113,10 +138,13 @@ func TestDocumentedPolicies(t *testing.T) {
 	}
 	l.wantNodes(left...)
 
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"g", "a", "b"} { // rules that a Service may need which never got any would stay for it
 		l.gone(name)
 	}
 	l.empty()
+	if n := l.rulesOfOurs(); n != 0 {
+		t.Errorf("%d security rules are left", n)
+	}
 
 	// That a network load balancer was not made is no proof that there is none: for that, too, the statement is needed.
 	l.delete("n")

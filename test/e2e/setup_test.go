@@ -39,6 +39,7 @@ type lab struct {
 	ctx    context.Context
 	ccm    *testbed.CCM
 	before []byte // snapshot of the region that the bed starts with
+	rules  bool   // the test lets the program write security rules, which must be gone in the end
 }
 
 // newLab starts a bed; the region's state changes take moments. Beds share nothing, so tests run beside each other.
