@@ -36,6 +36,7 @@ func (l *lab) oracle() {
 	}
 	if l.rules {
 		q.Us.Writes = append(q.Us.Writes, ocisim.ServiceVirtualNetwork)
+		q.Expected = append(q.Expected, oracle.Expectation{Type: "security list", Fields: []string{"(etag)"}}) // their content is what it was
 	}
 	for _, svc := range list.Items {
 		q.Us.Owners = append(q.Us.Owners, string(svc.UID))
