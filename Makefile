@@ -72,7 +72,7 @@ test-unit: control-plane ## Unit and component tests, with the race detector.
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
-LONG := TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode
+LONG := TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode
 
 .PHONY: test-long
 test-long: ## Component tests of hours and crowds, without the race detector.

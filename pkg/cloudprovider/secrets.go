@@ -90,7 +90,7 @@ func (s *secrets) read(ctx context.Context, name types.NamespacedName) (*v1.Secr
 	ctx, cancel := context.WithTimeout(ctx, secretDeadline)
 	defer cancel()
 	secret, err := s.client.CoreV1().Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	version := ""
+	var version string
 	switch {
 	case err == nil:
 		version = secret.ResourceVersion
@@ -271,7 +271,7 @@ func (s *secrets) watch(ctx context.Context, name types.NamespacedName) error {
 				if event.Type == watch.Deleted {
 					version = secretMissing
 				}
-				s.seen(name, version)
+				s.seen(name, version) //nolint:contextcheck // as in read
 			}
 		}
 	}

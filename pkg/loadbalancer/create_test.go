@@ -125,6 +125,9 @@ func TestPolicyRevokedMakesNoSecondBalancer(t *testing.T) {
 
 // C025: whatever happens to lookups and answers, there is one balancer in the end.
 func TestOneBalancerOnly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	type fixture = func(r *rig, kind oci.BalancerKind)
 	fault := func(f ocisim.Fault, creates bool) fixture {
 		return func(r *rig, kind oci.BalancerKind) {

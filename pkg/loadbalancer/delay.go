@@ -14,6 +14,9 @@ type delayedDeletion struct {
 	until time.Time
 	gate  string // what the Service was: an edit is tried at once
 	err   error
+	// lookup means that it was the look for the balancer that failed: whoever looks again meanwhile gets the same answer,
+	// which the service controller reports in the same event.
+	lookup bool
 }
 
 // tooEarly returns the last error of a deletion for as long as it makes no sense to try again.

@@ -31,6 +31,9 @@ func onEventual(t *testing.T, test func(r *rig, kind oci.BalancerKind)) {
 // C026: after a lost answer to a create, a deletion leaves nothing, however slowly the balancer shows up: one that is in a list
 // and answers 404 is not gone.
 func TestDeleteAfterLostCreateUnderSlowReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	for _, restart := range []bool{false, true} {
 		onEventual(t, func(r *rig, kind oci.BalancerKind) {
 			heal := r.region.Fault(ocisim.Fault{Operation: creation(kind), Drop: ocisim.AfterApply})
@@ -55,6 +58,9 @@ func TestDeleteAfterLostCreateUnderSlowReads(t *testing.T) {
 // C025: there is one balancer, however slowly it shows up: after a lost answer, by the same process and by the next one, and
 // after the spec has changed.
 func TestOneBalancerUnderSlowReads(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	for _, restart := range []bool{false, true} {
 		for _, edit := range []bool{false, true} {
 			onEventual(t, func(r *rig, kind oci.BalancerKind) {

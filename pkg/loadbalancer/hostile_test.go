@@ -223,6 +223,9 @@ func TestFailuresAggregate(t *testing.T) {
 
 // Somebody removes, or makes, just what is about to be changed, between our read and our write.
 func TestForeignHandOnTheSameObject(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	tests := map[string]func(p *partsOf){
 		"listener removed":      func(p *partsOf) { p.removeListener("TCP-80") },
 		"backend set removed":   func(p *partsOf) { p.removeListener("TCP-80"); p.removeSet("TCP-80") },

@@ -119,7 +119,10 @@ func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancer
 	defer release()
 	op := m.operation(ctx, svc, nil, time.Now().Add(m.cfg.Hold))
 	op.deletion = true // nobody else asks
-	if op.tooEarly() != nil {
+	if err := op.tooEarly(); err != nil {
+		if op.mem.deletion.lookup {
+			return nil, false, err
+		}
 		return &v1.LoadBalancerStatus{}, true, nil // Delete says why
 	}
 	err = op.identify(ctx)
@@ -131,6 +134,9 @@ func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancer
 	switch {
 	case err != nil:
 		op.delay(err)
+		if op.mem.deletion != nil {
+			op.mem.deletion.lookup = true
+		}
 		return nil, false, err
 	case b != nil:
 		settings, _ := ParseAnnotations(svc.Annotations, b.Kind)

@@ -135,6 +135,9 @@ func reaches() []reach {
 // Each annotation, from the Service to the state of the balancer in the cloud, or to the Service's status: at creation, and
 // when it is changed on a live balancer.
 func TestAnnotationsReachTheCloud(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	covered := map[string]bool{}
 	for _, test := range reaches() {
 		covered[string(test.kind)+test.key] = true

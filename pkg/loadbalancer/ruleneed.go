@@ -53,7 +53,7 @@ func needOf(svc *v1.Service, s Settings, choice RuleChoice, m *Model) Need {
 		n.Ports = append(n.Ports, NeededPort{Protocol: p.protocol, Port: int(p.port), NodePort: int(p.nodePort)})
 	}
 	n.HealthPort = m.Checker.Port
-	n.Sources, _ = sources(svc, s, m.IPMode)
+	n.Sources = sources(svc, s, m.IPMode)
 	for _, bs := range m.BackendSets {
 		n.V4 = n.V4 || bs.IPVersion != ipV6
 		n.V6 = n.V6 || bs.IPVersion == ipV6

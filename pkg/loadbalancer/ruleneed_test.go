@@ -288,7 +288,7 @@ func TestSourceRanges(t *testing.T) {
 		if strings.Join(reasons, " ") != test.reasons {
 			t.Errorf("%s: problems %v, want %q", test.name, problems, test.reasons)
 		}
-		if got, _ := sources(svc, s, test.mode); strings.Join(got, " ") != test.want {
+		if got := sources(svc, s, test.mode); strings.Join(got, " ") != test.want {
 			t.Errorf("%s: got %v, want %s", test.name, got, test.want)
 		}
 	}

@@ -166,6 +166,9 @@ func (r *rig) legacyRules(front, work []string) {
 // Upgrade: a region as the existing implementation has left it. Whatever the configuration says, the first reconcile writes
 // nothing to the lists: it had no influence on what was opened.
 func TestUpgradeOpensAndClosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	front, work := allRules()
 	for _, configured := range []loadbalancer.RuleMode{"", loadbalancer.RulesNone, loadbalancer.RulesFrontend, loadbalancer.RulesAll} {
 		annotations := []string{"", "None"}

@@ -65,22 +65,22 @@ func sourceRanges(s *Settings, value string) error {
 	return nil
 }
 
-// sources are the client addresses that may connect, and whether the Service says so. Those of the spec outweigh the
-// annotation; without either it is everybody, in the families in which the balancer has addresses.
-func sources(svc *v1.Service, s Settings, ipMode string) (ranges []string, said bool) {
+// sources are the client addresses that may connect. Those of the spec outweigh the annotation; without either it is
+// everybody, in the families in which the balancer has addresses.
+func sources(svc *v1.Service, s Settings, ipMode string) []string {
 	// What is no CIDR block, checkRules refuses.
-	if ranges, _ = parseRanges(svc.Spec.LoadBalancerSourceRanges); len(ranges) > 0 {
-		return ranges, true
+	if ranges, _ := parseRanges(svc.Spec.LoadBalancerSourceRanges); len(ranges) > 0 {
+		return ranges
 	}
 	if len(s.SourceRanges) > 0 {
-		return s.SourceRanges, true
+		return s.SourceRanges
 	}
 	switch ipMode {
 	case oci.IPModeV6:
-		return []string{anyV6}, false
+		return []string{anyV6}
 	case oci.IPModeDual:
-		return []string{anyV4, anyV6}, false
+		return []string{anyV4, anyV6}
 	default:
-		return []string{anyV4}, false
+		return []string{anyV4}
 	}
 }

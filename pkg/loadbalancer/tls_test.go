@@ -271,6 +271,9 @@ func (r *rig) addBundle(id, name string) {
 // C066, C031: what is wrong with a Secret is told; of a new Service nothing is made, on a live one the certificate stays, and
 // all else goes on.
 func TestBadSecrets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long, and nothing runs at the same time in it: in make test-long")
+	}
 	pair := newPair(t, "host")
 	other := newPair(t, "other")
 	with := func(change func(s *loadbalancer.TLSSecret)) *loadbalancer.TLSSecret {
