@@ -157,12 +157,7 @@ func processObject(namespace, name string) *v1.ObjectReference {
 
 // newBalancers makes the part that looks after load balancers.
 func newBalancers(c *config.Config, clusterID string, client *oci.Client, instances *inventory.Inventory, s *cloudprovider.ServiceSupport, keepAnonymous bool) *loadbalancer.Manager {
-	rules := firewall.New(firewall.Config{
-		ClusterID:     clusterID,
-		KeepAnonymous: keepAnonymous,
-		Owners:        func() []firewall.Owner { return loadbalancer.RuleOwners(s.Services()) },
-	}, client.Network(), client.Network())
-	return loadbalancer.New(loadbalancer.Config{
+	cfg := loadbalancer.Config{
 		ClusterID:         clusterID,
 		CompartmentID:     c.Compartment,
 		Subnet1:           c.LoadBalancer.Subnet1,
@@ -173,7 +168,16 @@ func newBalancers(c *config.Config, clusterID string, client *oci.Client, instan
 		RulesNLB:          ruleMode(c.NetworkLoadBalancer.SecurityListManagementMode),
 		SecurityLists:     c.LoadBalancer.SecurityLists,
 		OperationTimeout:  cloudprovider.OperationTimeout,
-	}, loadbalancer.Deps{
+	}
+	rules := firewall.New(firewall.Config{
+		ClusterID:     clusterID,
+		KeepAnonymous: keepAnonymous,
+		Owners: func() []firewall.Owner {
+			services, known := s.Services()
+			return loadbalancer.RuleOwners(services, known, cfg)
+		},
+	}, client.Network(), client.Network())
+	return loadbalancer.New(cfg, loadbalancer.Deps{
 		LB:         client.LoadBalancers(),
 		NLB:        client.NetworkLoadBalancers(),
 		Subnets:    client.Network(),

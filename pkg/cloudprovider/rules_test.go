@@ -47,11 +47,14 @@ func TestRulesUnderTheFramework(t *testing.T) {
 					subnet = *n.Id
 				}
 			}
-			rules := firewall.New(firewall.Config{ClusterID: "cluster-1", KeepAnonymous: true,
-				Owners: func() []firewall.Owner { return loadbalancer.RuleOwners(s.Services()) }}, b.oci.Network(), b.oci.Network())
-			return loadbalancer.New(loadbalancer.Config{
+			cfg := loadbalancer.Config{
 				ClusterID: "cluster-1", CompartmentID: b.compartment, Subnet1: subnet, OperationTimeout: cloudprovider.OperationTimeout,
-			}, loadbalancer.Deps{
+			}
+			rules := firewall.New(firewall.Config{ClusterID: "cluster-1", KeepAnonymous: true, Owners: func() []firewall.Owner {
+				services, known := s.Services()
+				return loadbalancer.RuleOwners(services, known, cfg)
+			}}, b.oci.Network(), b.oci.Network())
+			return loadbalancer.New(cfg, loadbalancer.Deps{
 				LB: b.oci.LoadBalancers(), NLB: b.oci.NetworkLoadBalancers(), Subnets: b.oci.Network(), PublicIPs: b.oci.Network(),
 				Events: s.Event, Records: s, Conditions: s, Fresh: s.Fresh, Nodes: s.Nodes,
 				Firewall: loadbalancer.Firewall{Rules: rules, Lists: b.oci.Network(), NodeSubnets: s.NodeSubnets},

@@ -82,10 +82,7 @@ func (w *watchServices) audit(ctx context.Context) {
 		return
 	}
 	defer leave()
-	services := w.wanting()
-	if len(services) == 0 {
-		return
-	}
+	services := w.wanting() // without any, there may still be security rules of the last ones to remove
 	drifted, err := w.balancers.manager.Audit(ctx, services, eligible(listNodes(w.balancers.provider.nodes)))
 	if err != nil {
 		servicePasses.WithLabelValues("error").Inc()

@@ -34,6 +34,7 @@ type Manager struct {
 	listTimes *snapshots[network, map[string]time.Time]
 	listTime  *snapshots[string, time.Time]
 	secrets   *secretCache
+	sweeping  sweeping
 }
 
 // cleanupFinalizer is set by the framework before the first Ensure of a Service, but on the API's object, not on the one

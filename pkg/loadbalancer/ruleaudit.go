@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
 )
@@ -18,6 +19,35 @@ func (s sweepPlaces) add(kind firewall.TargetKind, p firewall.Place) {
 	if !slices.Contains(s[kind], p) {
 		s[kind] = append(s[kind], p)
 	}
+}
+
+// sweeping remembers where rules of ours may be left when there is no Service any more that leads there.
+type sweeping struct {
+	mu     sync.Mutex
+	places sweepPlaces
+}
+
+// note remembers a place.
+func (s *sweeping) note(kind firewall.TargetKind, p firewall.Place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.places == nil {
+		s.places = sweepPlaces{}
+	}
+	s.places.add(kind, p)
+}
+
+// take returns what is remembered along with other places, and forgets it.
+func (s *sweeping) take(places sweepPlaces) sweepPlaces {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for kind, list := range s.places {
+		for _, p := range list {
+			places.add(kind, p)
+		}
+	}
+	s.places = nil
+	return places
 }
 
 // rulesDrifted says whether a sync of the Service would change security rules, and puts the Service's network security group
@@ -53,14 +83,24 @@ func (op *operation) notePlaces(ctx context.Context, m *Model, w *ruleWork, plac
 	}
 }
 
-// sweep removes rules of ours that nobody needs.
+// sweep removes rules of ours that nobody needs, in some places and in those where Services were deleted since. It comes
+// back to where something is left.
 func (m *Manager) sweep(ctx context.Context, places sweepPlaces) error {
+	if m.deps.Firewall.off() {
+		return nil
+	}
 	var errs []error
+	places = m.sweeping.take(places)
 	for _, kind := range []firewall.TargetKind{firewall.SecurityList, firewall.NSG} {
 		if len(places[kind]) == 0 {
 			continue
 		}
-		_, err := m.deps.Firewall.Rules.Sweep(ctx, kind, places[kind]...)
+		report, err := m.deps.Firewall.Rules.Sweep(ctx, kind, places[kind]...)
+		if err != nil || len(report.Waiting) > 0 {
+			for _, p := range places[kind] {
+				m.sweeping.note(kind, p)
+			}
+		}
 		var access *firewall.AccessError
 		if err != nil && !errors.As(err, &access) { // the Services that need a policy are told
 			errs = append(errs, err)

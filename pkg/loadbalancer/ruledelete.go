@@ -99,7 +99,14 @@ func (op *operation) releaseRules(ctx context.Context, b *oci.Balancer) error {
 	if p.w.trouble != nil {
 		return op.refuse("close the security rules", p.w.kind, p.w.trouble)
 	}
-	_, err := op.m.deps.Firewall.Rules.Release(ctx, claim.Owner, claim)
+	report, err := op.m.deps.Firewall.Rules.Release(ctx, claim.Owner, claim)
+	if len(report.Waiting) > 0 { // for Services that may turn out not to need them, and end without having looked there
+		for id := range p.subnets {
+			if subnet, _, err := op.m.subnets.get(ctx, id, op.m.cfg.RuleSubnetMaxAge); err == nil {
+				op.m.sweeping.note(firewall.SecurityList, firewall.Place{CompartmentID: subnet.CompartmentID, VCNID: subnet.VCNID})
+			}
+		}
+	}
 	var access *firewall.AccessError
 	if errors.As(err, &access) || errors.Is(err, oci.ErrNotFound) {
 		// Who may not change rules cannot have made them, unless the policy was taken away since. That must not keep the

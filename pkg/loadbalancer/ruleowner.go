@@ -13,7 +13,7 @@ import (
 
 // RuleOwners returns who may need security rules, of the Services of a cluster: those that want a balancer, and those that
 // have to be rid of one. Where the Services are not known, it is somebody who may need any.
-func RuleOwners(svcs []*v1.Service, known bool) []firewall.Owner {
+func RuleOwners(svcs []*v1.Service, known bool, cfg Config) []firewall.Owner {
 	if !known {
 		return []firewall.Owner{{ID: "unknown Services"}}
 	}
@@ -21,18 +21,24 @@ func RuleOwners(svcs []*v1.Service, known bool) []firewall.Owner {
 	for _, svc := range svcs {
 		wants := svc.Spec.Type == v1.ServiceTypeLoadBalancer && svc.Spec.LoadBalancerClass == nil
 		if wants && svc.DeletionTimestamp == nil || slices.Contains(svc.Finalizers, cleanupFinalizer) {
-			owners = append(owners, firewall.Owner{ID: string(svc.UID), MayNeed: mayNeed(svc)})
+			owners = append(owners, firewall.Owner{ID: string(svc.UID), MayNeed: mayNeed(svc, cfg)})
 		}
 	}
 	return owners
 }
 
-// mayNeed says which rules a Service can possibly need: those for ports that it has, or had when it was last in order.
-func mayNeed(svc *v1.Service) func(firewall.Rule) bool {
+// mayNeed says which rules a Service can possibly need: those for ports that it has, or had when it was last in order. One
+// of which nothing is recorded, and that has no rules managed, needs none, and what the existing implementation wrote for it
+// does not carry our mark.
+func mayNeed(svc *v1.Service, cfg Config) func(firewall.Rule) bool {
 	var ports map[int]bool // made when it is asked for the first time: most Services never are
 	return func(r firewall.Rule) bool {
 		if ports == nil {
 			ports = portsOf(svc)
+			settings, _ := ParseAnnotations(svc.Annotations, WantedKind(svc.Annotations))
+			if lastApplied(svc).Rules == nil && chooseRules(settings, cfg).Mode == RulesNone {
+				ports = map[int]bool{}
+			}
 		}
 		return ports[r.Port]
 	}

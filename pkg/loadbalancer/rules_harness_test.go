@@ -124,7 +124,7 @@ func (x *ruled) owners() []firewall.Owner {
 	c := x.r.cluster
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return loadbalancer.RuleOwners(slices.Collect(maps.Values(c.services)), true)
+	return loadbalancer.RuleOwners(slices.Collect(maps.Values(c.services)), true, x.r.cfg)
 }
 
 // worker adds an instance in a subnet and returns its Node.

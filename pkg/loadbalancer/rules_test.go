@@ -408,3 +408,33 @@ func TestRulesOfServiceWithoutBalancer(t *testing.T) {
 		})
 	}
 }
+
+// Rules that another Service may need, of which nothing is known yet, wait for it: one that cannot need any holds nothing
+// up, and when one that could has gone without a word, the next pass removes them, also if no Service is left.
+func TestRulesWhileAnotherServiceIsStuck(t *testing.T) {
+	withRulesOnBoth(t, ocisim.Options{Seed: 74}, func(r *rig, stuckKind oci.BalancerKind) {
+		nodes := []*v1.Node{r.worker("a", r.ruled.workers)}
+		stuck := r.service("stuck", stuckKind, 80) // of an NLB no rules are managed by default
+		web := r.mustSync(r.service("web", oci.KindLB, 80), nodes)
+		time.Sleep(time.Minute)
+		r.remove(web)
+		if stuckKind == oci.KindLB {
+			r.equal("rules that wait", len(r.added(r.ruled.frontList)) > 0 && len(r.added(r.ruled.workList)) > 0, true)
+			if _, err := r.m.Audit(r.Context(), []*v1.Service{stuck}, nodes); err != nil {
+				r.Error(err)
+			}
+			r.equal("rules that wait after a pass", len(r.added(r.ruled.frontList)) > 0, true)
+			r.cluster.remove(stuck.UID)
+			if _, err := r.m.Audit(r.Context(), nil, nodes); err != nil {
+				r.Error(err)
+			}
+		}
+		r.asAtStart()
+		r.cluster.remove(stuck.UID)
+		r.region.ResetCalls()
+		if _, err := r.m.Audit(r.Context(), nil, nodes); err != nil {
+			r.Error(err)
+		}
+		r.equal("calls of a pass when all is done", len(r.region.Calls()), 0)
+	})
+}
