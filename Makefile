@@ -56,9 +56,9 @@ image: ## Build the container image (needs a Docker engine or buildah's docker f
 # System tests mostly wait, and builds have phases of one thread: what goes together fills both cores of a small machine.
 .PHONY: test
 test: ## Everything that must pass before a change lands: lint, unit, component and system tests.
-	@$(MAKE) --no-print-directory --output-sync=line -j2 lint control-plane
+	@$(MAKE) --no-print-directory -j2 lint control-plane
 	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory --output-sync=line -j2 test-system test-beside
+	@$(MAKE) --no-print-directory -j2 test-system test-beside
 
 .PHONY: test-beside
 test-beside: test-long ## What runs beside the system tests: test-long, test-typescript and test-web, one after the other.
