@@ -40,7 +40,7 @@ func (op *operation) deleteAll(ctx context.Context) error {
 		return err
 	}
 	if b == nil || !b.DeleteProtection { // a balancer that stays keeps its rules
-		if err := op.releaseRules(ctx, b); err != nil {
+		if err := op.releaseRules(ctx, b, groups); err != nil {
 			return err
 		}
 	}
@@ -62,8 +62,9 @@ func (op *operation) mayHaveRules() bool {
 	return chooseRules(settings, op.m.cfg).Mode != RulesNone
 }
 
-// releaseRules removes the rules that only this Service needs. b is its balancer; nil if it has none.
-func (op *operation) releaseRules(ctx context.Context, b *oci.Balancer) error {
+// releaseRules removes the rules that only this Service needs. b is its balancer; nil if it has none. Of its network security
+// groups only those count that are left.
+func (op *operation) releaseRules(ctx context.Context, b *oci.Balancer, left []leftGroup) error {
 	before := op.rulesBefore()
 	guessed := before == nil
 	if guessed {
@@ -84,6 +85,9 @@ func (op *operation) releaseRules(ctx context.Context, b *oci.Balancer) error {
 			n.NodeSubnets = union(n.NodeSubnets, inUse)
 		}
 		rules.addAll(rulesOf(n, p.readSubnets(ctx, n, false)))
+		if !slices.ContainsFunc(left, func(g leftGroup) bool { return g.id == n.Group }) {
+			delete(rules, firewall.Target{Kind: firewall.NSG, ID: n.Group})
+		}
 		for _, id := range n.BackendGroups {
 			rules.touch(firewall.Target{Kind: firewall.NSG, ID: id})
 		}
