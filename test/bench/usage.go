@@ -86,6 +86,7 @@ func processCPU(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	var total time.Duration
+	read := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -97,8 +98,9 @@ func processCPU(pid int) (time.Duration, error) {
 			return 0, fmt.Errorf("%s: %w", file, err)
 		}
 		total += time.Duration(n)
+		read++
 	}
-	if total == 0 {
+	if read == 0 { // a process that has just been started has a thread, and no time yet
 		return 0, fmt.Errorf("process %d has no CPU time: it has ended, or the kernel keeps no schedstat", pid)
 	}
 	return total, nil
