@@ -1,19 +1,16 @@
 // Copyright The OCI Cloud Controller Manager Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:debug rsa1024min=0
+
 package cloudprovider_test
 
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -36,15 +33,8 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
-
-var privateKey = sync.OnceValue(func() string {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
-})
 
 // bed is a simulated region, an API server, and the provider under the framework's own controllers. It lives in a
 // synctest bubble, so that minutes take milliseconds.
@@ -67,7 +57,7 @@ type bed struct {
 // inBubble runs a test on virtual time.
 func inBubble(t *testing.T, options ocisim.Options, test func(t *testing.T, b *bed)) {
 	t.Helper()
-	privateKey() // outside of the bubble: the first caller makes it
+	pki.SigningKeyPEM() // outside of the bubble: the first caller makes it
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		b := newBed(ctx, t, options)
@@ -106,7 +96,7 @@ func (b *bed) connect() *oci.Client {
 	b.t.Helper()
 	principal, err := oci.UserPrincipal(oci.UserCredentials{
 		Tenancy: b.region.Options().Tenancy, User: "ocid1.user.oc1..u", Region: b.region.Options().Region,
-		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: privateKey(),
+		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: pki.SigningKeyPEM(),
 	})
 	if err != nil {
 		b.t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // withBalancers offers load balancers, made by the real domain in the simulated region.
@@ -570,7 +571,7 @@ func TestTightBudget(t *testing.T) {
 	inBubble(t, ocisim.Options{}, func(t *testing.T, b *bed) {
 		principal, err := oci.UserPrincipal(oci.UserCredentials{
 			Tenancy: b.region.Options().Tenancy, User: "ocid1.user.oc1..u", Region: b.region.Options().Region,
-			Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: privateKey(),
+			Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: pki.SigningKeyPEM(),
 		})
 		if err != nil {
 			t.Fatal(err)

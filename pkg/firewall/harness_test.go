@@ -5,11 +5,7 @@ package firewall_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/http"
@@ -25,15 +21,8 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
-
-var privateKey = sync.OnceValue(func() string {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
-})
 
 // failer is what testing.T and rapid.T have in common.
 type failer interface {
@@ -98,7 +87,7 @@ func (r *rig) newManager(transport http.RoundTripper) *firewall.Manager {
 	r.Helper()
 	principal, err := oci.UserPrincipal(oci.UserCredentials{
 		Tenancy: r.region.Options().Tenancy, User: "ocid1.user.oc1..u", Region: r.region.Options().Region,
-		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: privateKey(),
+		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: pki.SigningKeyPEM(),
 	})
 	if err != nil {
 		r.Fatalf("%v", err)

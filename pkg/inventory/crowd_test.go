@@ -20,6 +20,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // crowd is what a pass over so many nodes asks for.
@@ -470,7 +471,7 @@ func TestPublicAddressOfAnotherCompartment(t *testing.T) {
 // network returns the SDK's client for what the product never does.
 func (s *site) network(t *testing.T) core.VirtualNetworkClient {
 	t.Helper()
-	provider := common.NewRawConfigurationProvider(s.Options().Tenancy, "ocid1.user.oc1..admin", s.Options().Region, "20:3b", privateKey(), nil)
+	provider := common.NewRawConfigurationProvider(s.Options().Tenancy, "ocid1.user.oc1..admin", s.Options().Region, "20:3b", pki.SigningKeyPEM(), nil)
 	c, err := core.NewVirtualNetworkClientWithConfigurationProvider(provider)
 	if err != nil {
 		t.Fatal(err)

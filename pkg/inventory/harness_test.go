@@ -4,25 +4,13 @@
 package inventory_test
 
 import (
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
-	"sync"
 	"testing"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/inventory"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
-
-var privateKey = sync.OnceValue(func() string {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
-})
 
 // site is a region with one compartment and two VCNs.
 type site struct {
@@ -58,7 +46,7 @@ func (s *site) client(t *testing.T) *oci.Client {
 	t.Helper()
 	principal, err := oci.UserPrincipal(oci.UserCredentials{
 		Tenancy: s.Options().Tenancy, User: "ocid1.user.oc1..u", Region: s.Options().Region,
-		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: privateKey(),
+		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: pki.SigningKeyPEM(),
 	})
 	if err != nil {
 		t.Fatal(err)

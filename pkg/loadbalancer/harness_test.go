@@ -1,14 +1,12 @@
 // Copyright The OCI Cloud Controller Manager Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//go:debug rsa1024min=0
+
 package loadbalancer_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,6 +30,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/loadbalancer"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const (
@@ -41,14 +40,6 @@ const (
 	clusterID    = "cluster-1"
 	finalizer    = "service.kubernetes.io/load-balancer-cleanup"
 )
-
-var signingKey = sync.OnceValue(func() string {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}))
-})
 
 // rig is a simulated region, a cluster with Services and nodes, and a manager between them.
 type rig struct {
@@ -148,7 +139,7 @@ func (r *rig) connectAs(user string, transport http.RoundTripper) *oci.Client {
 	r.Helper()
 	principal, err := oci.UserPrincipal(oci.UserCredentials{
 		Tenancy: r.region.Options().Tenancy, User: user, Region: r.region.Options().Region,
-		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: signingKey(),
+		Fingerprint: "20:3b:97:13:55:1c:aa:66:41:41:4b:7c:7c:ef:2e:42", PrivateKey: pki.SigningKeyPEM(),
 	})
 	if err != nil {
 		r.Fatal(err)

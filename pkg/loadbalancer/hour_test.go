@@ -24,6 +24,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const (
@@ -55,7 +56,7 @@ func TestOneHour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-long runs it, without the race detector")
 	}
-	signingKey()
+	pki.SigningKeyPEM()
 	realBegan := time.Now()
 	simulate(t, ocisim.Options{
 		Seed: 61, PageSize: 20, ShortPages: 0.2, EventualReads: 1, DropOptional: 0.05, LogSize: 1_000_000,

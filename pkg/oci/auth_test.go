@@ -24,16 +24,18 @@ import (
 	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
+
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // C154: each principal signs as it should, and says who it is without a secret.
 func TestUserPrincipal(t *testing.T) {
 	//nolint:staticcheck // the old encryption is what users of the existing implementation have in their configuration
-	encrypted, err := x509.EncryptPEMBlock(counting{}, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(testKey()), []byte("open sesame"), x509.PEMCipherAES256)
+	encrypted, err := x509.EncryptPEMBlock(counting{}, "RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(pki.SigningKey()), []byte("open sesame"), x509.PEMCipherAES256)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pkcs8, err := x509.MarshalPKCS8PrivateKey(testKey())
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(pki.SigningKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,17 +46,17 @@ func TestUserPrincipal(t *testing.T) {
 		spoil           func(*UserCredentials)
 		ok              bool
 	}{
-		{name: "PKCS#1", key: testKeyPEM(), ok: true},
+		{name: "PKCS#1", key: pki.SigningKeyPEM(), ok: true},
 		{name: "PKCS#8", key: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})), ok: true},
-		{name: "needless passphrase", key: testKeyPEM(), passphrase: "open sesame", ok: true},
+		{name: "needless passphrase", key: pki.SigningKeyPEM(), passphrase: "open sesame", ok: true},
 		{name: "encrypted", key: locked, passphrase: "open sesame", ok: true},
 		{name: "encrypted, wrong passphrase", key: locked, passphrase: "open barley"},
 		{name: "encrypted, no passphrase", key: locked},
 		{name: "not a key", key: "MARKED nonsense"},
 		{name: "no key"},
-		{name: "no user", key: testKeyPEM(), spoil: func(c *UserCredentials) { c.User = "" }},
-		{name: "no tenancy", key: testKeyPEM(), spoil: func(c *UserCredentials) { c.Tenancy = "" }},
-		{name: "no fingerprint", key: testKeyPEM(), spoil: func(c *UserCredentials) { c.Fingerprint = "" }},
+		{name: "no user", key: pki.SigningKeyPEM(), spoil: func(c *UserCredentials) { c.User = "" }},
+		{name: "no tenancy", key: pki.SigningKeyPEM(), spoil: func(c *UserCredentials) { c.Tenancy = "" }},
+		{name: "no fingerprint", key: pki.SigningKeyPEM(), spoil: func(c *UserCredentials) { c.Fingerprint = "" }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +86,7 @@ func TestUserPrincipal(t *testing.T) {
 				t.Fatal(err)
 			}
 			key, err := p.PrivateRSAKey()
-			if err != nil || !key.Equal(testKey()) {
+			if err != nil || !key.Equal(pki.SigningKey()) {
 				t.Errorf("another key was read: %v", err)
 			}
 			if id, _ := p.KeyID(); id != testTenancy+"/"+testUser+"/"+testFingerprint {
@@ -323,11 +325,11 @@ func TestKeyAndTokenBelongTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &sessionPrincipal{name: "test", build: func() (common.ConfigurationProvider, error) {
-		return &rotating{keys: []*rsa.PrivateKey{testKey(), other}}, nil
+		return &rotating{keys: []*rsa.PrivateKey{pki.SigningKey(), other}}, nil
 	}}
 	c, err := p.credentials()
 	if err != nil || c.keyID != "ST$1" || !c.key.Equal(other) {
-		t.Errorf("token %s with the old key: %t, %v", c.keyID, c.key.Equal(testKey()), err)
+		t.Errorf("token %s with the old key: %t, %v", c.keyID, c.key.Equal(pki.SigningKey()), err)
 	}
 }
 
@@ -362,7 +364,7 @@ func TestOKEWorkloadIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	certificate := testCertificate(t, &x509.Certificate{IPAddresses: []net.IP{ip}})
-	pair, err := tls.X509KeyPair(certificate, []byte(testKeyPEM()))
+	pair, err := tls.X509KeyPair(certificate, []byte(pki.SigningKeyPEM()))
 	if err != nil {
 		t.Fatal(err)
 	}

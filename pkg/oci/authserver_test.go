@@ -24,6 +24,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // authServer is a region's metadata, federation and token services and one resource, in one server. It accepts a request
@@ -89,7 +91,7 @@ func (s *authServer) metadata(w http.ResponseWriter, r *http.Request) {
 	case "/identity/cert.pem", "/identity/intermediate.pem":
 		_, _ = w.Write(leaf)
 	case "/identity/key.pem":
-		_, _ = w.Write([]byte(testKeyPEM()))
+		_, _ = w.Write([]byte(pki.SigningKeyPEM()))
 	}
 }
 
@@ -203,7 +205,7 @@ func testCertificate(t *testing.T, template *x509.Certificate) []byte {
 	if template.IPAddresses == nil {
 		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, testKey().Public(), testKey())
+	der, err := x509.CreateCertificate(rand.Reader, template, template, pki.SigningKey().Public(), pki.SigningKey())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
+
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // silent never answers.
@@ -97,7 +99,7 @@ type stuck struct {
 
 func (p *stuck) credentials() (credentials, error) {
 	<-p.release
-	return credentials{testUser, testKey()}, nil
+	return credentials{testUser, pki.SigningKey()}, nil
 }
 
 func TestCallerNeedNotWaitForTheToken(t *testing.T) {
@@ -139,7 +141,7 @@ func TestLogNamesTheCallAndKeepsSecrets(t *testing.T) {
 		const marker = "MARKED-SECRET"
 		principal, err := UserPrincipal(UserCredentials{
 			Tenancy: testTenancy, User: testUser, Region: testRegion, Fingerprint: testFingerprint,
-			PrivateKey: testKeyPEM() + marker, Passphrase: marker,
+			PrivateKey: pki.SigningKeyPEM() + marker, Passphrase: marker,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -5,10 +5,6 @@ package oci
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"strings"
@@ -17,6 +13,8 @@ import (
 
 	"github.com/oracle/oci-go-sdk/v65/common"
 	"github.com/oracle/oci-go-sdk/v65/core"
+
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const (
@@ -28,23 +26,10 @@ const (
 	testRegion      = "us-ashburn-1"
 )
 
-// testKey is one RSA key for all tests: making one takes longer than most of them.
-var testKey = sync.OnceValue(func() *rsa.PrivateKey {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return key
-})
-
-func testKeyPEM() string {
-	return string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(testKey())}))
-}
-
 func testPrincipal(t *testing.T) common.ConfigurationProvider {
 	t.Helper()
 	p, err := UserPrincipal(UserCredentials{
-		Tenancy: testTenancy, User: testUser, Region: testRegion, Fingerprint: testFingerprint, PrivateKey: testKeyPEM(),
+		Tenancy: testTenancy, User: testUser, Region: testRegion, Fingerprint: testFingerprint, PrivateKey: pki.SigningKeyPEM(),
 	})
 	if err != nil {
 		t.Fatal(err)

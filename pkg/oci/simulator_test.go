@@ -18,6 +18,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // simulated is a region with a compartment of seven running instances, and a client whose signature it verifies.
@@ -31,7 +32,7 @@ func newSimulated(t *testing.T, options ocisim.Options, change ...func(*Options)
 	t.Helper()
 	options.Signatures = true
 	s := &simulated{Region: ocisim.New(options)}
-	s.RegisterKey(testTenancy+"/"+testUser+"/"+testFingerprint, &testKey().PublicKey, ocisim.Principal{ID: testUser})
+	s.RegisterKey(testTenancy+"/"+testUser+"/"+testFingerprint, &pki.SigningKey().PublicKey, ocisim.Principal{ID: testUser})
 	err := s.Seed(ocisim.World{
 		Compartments: []ocisim.Compartment{{Name: "cluster"}},
 		Instances:    []ocisim.Instance{{Name: "node-%d", Count: 7}},

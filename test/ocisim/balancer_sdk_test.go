@@ -14,6 +14,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // pier is a shore with the SDK's clients of both services.
@@ -27,7 +28,7 @@ type pier struct {
 // onPier runs a test with the SDK's clients on virtual time.
 func onPier(t *testing.T, options ocisim.Options, run func(t *testing.T, p *pier)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		p := &pier{shore: newShore(t, options)}
 		provider := sdkProvider(p.region)

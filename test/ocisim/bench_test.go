@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // BenchmarkSeed makes 5,000 instances with attachments, VNICs and addresses.
@@ -43,7 +44,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(fmt.Sprintf("verified=%t", verified), func(b *testing.B) {
 			region := ocisim.New(ocisim.Options{Signatures: verified})
 			id := region.AddInstance(ocisim.Instance{Name: "node-%d", Count: 5000})
-			req := signedRead(b, region, testKey(), id)
+			req := signedRead(b, region, pki.SigningKey(), id)
 			transport := region.Transport()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {

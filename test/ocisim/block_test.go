@@ -14,6 +14,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/workrequests"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // blocks is a small world for volumes, with the SDK's clients.
@@ -73,7 +74,7 @@ func newBlocks(t *testing.T, options ocisim.Options) *blocks {
 // inBubble runs a test on virtual time. The key is made outside: it would be a bubble's goroutine's otherwise.
 func inBubble(t *testing.T, test func(*testing.T)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, test)
 }
 

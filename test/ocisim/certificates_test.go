@@ -18,6 +18,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/common"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 func TestCertificates(t *testing.T) {
@@ -135,7 +136,7 @@ func TestSeedCertificates(t *testing.T) {
 		t.Error("two regions of one seed have different certificates")
 	}
 	region := ocisim.New(ocisim.Options{})
-	key := try(x509.MarshalPKCS8PrivateKey(testKey())).must(t)
+	key := try(x509.MarshalPKCS8PrivateKey(pki.SigningKey())).must(t)
 	for _, bad := range []ocisim.World{
 		{Certificates: []ocisim.Certificate{{Name: "x", PEM: "nothing"}}},
 		{Certificates: []ocisim.Certificate{{Name: "x", PEM: string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}))}}},

@@ -15,11 +15,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // client is a raw HTTP client of the API. It is written from the documentation of the protocol and shares no code
@@ -42,21 +42,12 @@ func newClient(t *testing.T, region *ocisim.Region) *client {
 	return &client{t: t, transport: region.Transport(), base: "https://iaas.us-ashburn-1.oraclecloud.com"}
 }
 
-// testKey is one RSA key for all tests, because making one takes a while.
-var testKey = sync.OnceValue(func() *rsa.PrivateKey {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return key
-})
-
 // as returns a client that signs as a principal of the region.
 func (c *client) as(region *ocisim.Region, principal string) *client {
 	keyID := region.Options().Tenancy + "/" + principal + "/20:3b:97:13"
-	region.RegisterKey(keyID, &testKey().PublicKey, ocisim.Principal{ID: principal})
+	region.RegisterKey(keyID, &pki.SigningKey().PublicKey, ocisim.Principal{ID: principal})
 	other := *c
-	other.keyID, other.key = keyID, testKey()
+	other.keyID, other.key = keyID, pki.SigningKey()
 	return &other
 }
 

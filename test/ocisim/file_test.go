@@ -14,6 +14,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/filestorage"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const (
@@ -30,7 +31,7 @@ type files struct {
 // onFiles runs a test of File Storage on virtual time. The client has no circuit breaker: these tests provoke errors.
 func onFiles(t *testing.T, options ocisim.Options, test func(*testing.T, *files)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, options)
 		c, err := filestorage.NewFileStorageClientWithConfigurationProvider(sdkProvider(f.region))

@@ -15,6 +15,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/identity"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // iam is a fixture with an SDK client of the identity service.
@@ -26,7 +27,7 @@ type iam struct {
 // onIdentity runs a test of the identity service on virtual time.
 func onIdentity(t *testing.T, test func(*testing.T, *iam)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, ocisim.Options{})
 		c, err := identity.NewIdentityClientWithConfigurationProvider(sdkProvider(f.region))

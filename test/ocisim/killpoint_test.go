@@ -15,6 +15,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // reserveAddress makes a reserved address of a name, unless there is one, and tags it: a scenario of a list, a create
@@ -84,7 +85,7 @@ func killedEverywhere(t *testing.T, list bool) (points, duplicates []string) {
 }
 
 func TestKillPoints(t *testing.T) {
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		points, duplicates := killedEverywhere(t, true)
 		want := []string{

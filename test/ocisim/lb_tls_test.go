@@ -17,6 +17,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -28,12 +29,12 @@ func selfSigned(t *testing.T, host string) (certificate, key string) {
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
 		NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(24 * 365 * time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &testKey().PublicKey, testKey())
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &pki.SigningKey().PublicKey, pki.SigningKey())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
-		string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(testKey())}))
+		string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(pki.SigningKey())}))
 }
 
 func TestTLSSettings(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/lustrefilestorage"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // lustre is a fixture with an SDK client of File Storage with Lustre, which does not retry.
@@ -24,7 +25,7 @@ type lustre struct {
 
 func onLustre(t *testing.T, options ocisim.Options, test func(*testing.T, *lustre)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, options)
 		c := try(lustrefilestorage.NewLustreFileStorageClientWithConfigurationProvider(sdkProvider(f.region))).must(t)

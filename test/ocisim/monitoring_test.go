@@ -19,6 +19,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/monitoring"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // telemetry is a fixture with an SDK client of Monitoring at the host of PostMetricData.
@@ -29,7 +30,7 @@ type telemetry struct {
 
 func onTelemetry(t *testing.T, options ocisim.Options, test func(*testing.T, *telemetry)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, options)
 		c := try(monitoring.NewMonitoringClientWithConfigurationProvider(sdkProvider(f.region))).must(t)

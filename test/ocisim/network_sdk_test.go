@@ -14,6 +14,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // netLab is the fixture with the SDK's clients of the network and of compute, on virtual time.
@@ -26,7 +27,7 @@ type netLab struct {
 
 func onVirtualNetwork(t *testing.T, options ocisim.Options, run func(t *testing.T, l *netLab)) {
 	t.Helper()
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		options.Signatures = true
 		f := newFixture(t, options)

@@ -17,20 +17,21 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/identity"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // sdkProvider is a user principal that the region knows.
 func sdkProvider(region *ocisim.Region) common.ConfigurationProvider {
 	tenancy := region.Options().Tenancy
-	region.RegisterKey(tenancy+"/ocid1.user.oc1..u/aa:bb", &testKey().PublicKey, ocisim.Principal{ID: "ocid1.user.oc1..u"})
-	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(testKey())})
+	region.RegisterKey(tenancy+"/ocid1.user.oc1..u/aa:bb", &pki.SigningKey().PublicKey, ocisim.Principal{ID: "ocid1.user.oc1..u"})
+	key := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(pki.SigningKey())})
 	return common.NewRawConfigurationProvider(tenancy, "ocid1.user.oc1..u", "us-ashburn-1", "aa:bb", string(key), nil)
 }
 
 // TestSDKOnVirtualTime drives the unmodified SDK through the transport: signatures, pages, the models with their
 // polymorphic parts, errors, and retries that take their full waiting time, which is nothing here.
 func TestSDKOnVirtualTime(t *testing.T) {
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, ocisim.Options{Signatures: true, PageSize: 2})
 		f.region.AddInstance(ocisim.Instance{Name: "more-%d", Count: 4})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const unauthenticated = "The required information to complete authentication was not provided or was incorrect."
@@ -124,7 +125,7 @@ func TestSignatureBodyTampering(t *testing.T) {
 
 // TestSessionEnds lets a session token run out.
 func TestSessionEnds(t *testing.T) {
-	key := testKey()
+	key := pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, ocisim.Options{Signatures: true})
 		f.region.RegisterSession("ST$token", &key.PublicKey, ocisim.Principal{ID: "instance"}, time.Now().Add(time.Hour))

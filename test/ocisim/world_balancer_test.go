@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const balancerSeed = `
@@ -48,7 +49,7 @@ networkLoadBalancers:
 // TestSeedBalancers seeds balancers from a file and changes one through the API: they are like those that were
 // created, and ACTIVE at once.
 func TestSeedBalancers(t *testing.T) {
-	testKey()
+	pki.SigningKey()
 	synctest.Test(t, func(t *testing.T) {
 		var world ocisim.World
 		if err := yaml.UnmarshalStrict([]byte(balancerSeed), &world); err != nil {

@@ -5,15 +5,12 @@ package scenario_test
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/oracle/oci-go-sdk/v65/common"
@@ -22,6 +19,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 // clients are the SDK clients of one principal, without retries of their own.
@@ -43,20 +41,11 @@ func (u unsigned) Sign(r *http.Request) error {
 	return nil
 }
 
-// sdkKey satisfies the SDK, which wants a key before it makes a client.
-var sdkKey = sync.OnceValue(func() *rsa.PrivateKey {
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		panic(err)
-	}
-	return key
-})
-
 // newClients connects a principal to the region.
 func newClients(region *ocisim.Region, name string) (*clients, error) {
 	id := "ocid1.user.oc1.." + name
-	region.RegisterKey(id, &sdkKey().PublicKey, ocisim.Principal{ID: id})
-	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(sdkKey())})
+	region.RegisterKey(id, &pki.SigningKey().PublicKey, ocisim.Principal{ID: id})
+	text := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(pki.SigningKey())})
 	provider := common.NewRawConfigurationProvider(region.Options().Tenancy, id, region.Options().Region, "aa:bb", string(text), nil)
 	c := &clients{principal: id}
 	var errs [5]error

@@ -23,6 +23,7 @@ import (
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 )
 
 const (
@@ -36,7 +37,7 @@ func TestOneHour(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes long: make test-long runs it, without the race detector")
 	}
-	sdkKey() // outside of the bubble, because it takes a while
+	pki.SigningKey() // outside of the bubble, because it takes a while
 	began := time.Now()
 	calls := 0
 	synctest.Test(t, func(t *testing.T) {
