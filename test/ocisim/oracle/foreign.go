@@ -63,16 +63,25 @@ func (j *judge) withItsWhole(o *object) bool {
 
 // changes lists the fields of a foreign object that are not what they were.
 func (j *judge) changes(before, now *object) []Change {
+	switch now.kind {
+	case securityListKind:
+		return j.listChanges(before, now)
+	case securityGroupKind:
+		return j.groupChanges(before, now)
+	}
 	changes := differences("", before.value, now.value)
 	if len(changes) == 0 && before.etag != now.etag {
 		// Somebody changed it and changed it back.
-		return []Change{{Field: "(etag)", Before: before.etag, After: now.etag}}
+		return []Change{{Field: etagField, Before: before.etag, After: now.etag}}
 	}
 	if now.kind == "public IP" && j.ourAssignment(before) && j.ourAssignment(now) {
 		changes = slices.DeleteFunc(changes, func(c Change) bool { return slices.Contains(assignmentFields, c.Field) })
 	}
 	return changes
 }
+
+// etagField stands in changes for the etag of an object whose fields are what they were.
+const etagField = "(etag)"
 
 // assignmentFields of a reserved public address say what it is assigned to.
 var assignmentFields = []string{"assignedEntityId", "assignedEntityType", "privateIpId", "lifecycleState"}

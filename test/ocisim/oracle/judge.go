@@ -45,6 +45,7 @@ func Judge(e Evidence, q Question) (*Report, error) {
 	j.checkEvidence(e.Counters)
 	j.orphans()
 	j.duplicates()
+	j.rules()
 	j.foreignChanges()
 	j.forbiddenWrites()
 	j.quiet()

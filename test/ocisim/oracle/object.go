@@ -153,7 +153,7 @@ func (o *object) parents() []string {
 		if id := o.text("assignedEntityId"); id != "" && o.text("lifetime") == "EPHEMERAL" {
 			ids = append(ids, id)
 		}
-	case "security rule":
+	case groupRuleKind:
 		if group, _, ok := strings.Cut(o.id, "/"); ok {
 			ids = append(ids, group)
 		}

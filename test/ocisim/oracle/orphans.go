@@ -92,7 +92,7 @@ func (j *judge) duplicates() {
 	var order []mark
 	for _, o := range j.now.sorted() {
 		w := j.own(o)
-		if !w.ours || w.owner == "" || o.leaving() || o.kind == "security rule" {
+		if !w.ours || w.owner == "" || o.leaving() || o.kind == groupRuleKind {
 			continue
 		}
 		m := mark{class: o.kind, cluster: o.tag(TagCluster), owner: w.owner}

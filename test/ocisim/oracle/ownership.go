@@ -87,16 +87,19 @@ func (j *judge) byMark(o *object) ownership {
 // byName knows objects from before there were marks.
 func (j *judge) byName(o *object) (ownership, bool) {
 	name := o.text("displayName")
-	if o.kind == "security rule" {
+	if o.kind == groupRuleKind {
 		name = o.text("description")
 	}
 	if name == "" || strings.HasPrefix(name, serviceVNIC) {
 		return ownership{}, false
 	}
 	for owner := range j.owners {
-		if name == owner || (len(owner) >= minNamedOwner && strings.Contains(name, owner)) {
+		if hasOwner(name, owner) {
 			return ownership{ours: true, owner: owner, alive: true}, true
 		}
+	}
+	if w, ok := j.byFormer(o, name); ok {
+		return w, true
 	}
 	for _, expression := range j.Us.Names {
 		found := expression.FindStringSubmatch(name)
@@ -111,6 +114,35 @@ func (j *judge) byName(o *object) (ownership, bool) {
 		}
 	}
 	return ownership{}, false
+}
+
+// byFormer knows objects that have an owner in their name that does not live any more, and rules of ours whose description
+// names one. A rule that was there before, and whose owner is not known, is another cluster's.
+func (j *judge) byFormer(o *object, name string) (ownership, bool) {
+	owner := ""
+	for _, former := range j.Us.Former {
+		if hasOwner(name, former) {
+			owner = former
+		}
+	}
+	if o.kind == groupRuleKind {
+		id, _, _ := strings.Cut(o.id, "/")
+		if group := j.look(id); group != nil && j.own(group).ours {
+			return ownership{}, false // it goes with the group, which is ours as a whole
+		}
+		if named, ok := strings.CutPrefix(name, GroupRuleMark); ok && j.addedByUs(o) {
+			owner = named
+		}
+	}
+	if owner == "" {
+		return ownership{}, false
+	}
+	return ownership{ours: true, owner: owner, why: fmt.Sprintf("its owner %s does not exist any more", owner)}, true
+}
+
+// hasOwner says whether a name is that of an owner, or has it in it.
+func hasOwner(name, owner string) bool {
+	return name == owner || len(owner) >= minNamedOwner && strings.Contains(name, owner)
 }
 
 // minNamedOwner is the length from which an owner is recognised inside a longer name; a UID has 36 characters.
@@ -182,7 +214,7 @@ func (j *judge) addedByUs(o *object) bool {
 		return false
 	}
 	for _, c := range j.writes[group] {
-		if j.Us.made(c) && c.Operation == "AddNetworkSecurityGroupSecurityRules" {
+		if j.Us.made(c) && c.Operation == addGroupRules {
 			return true
 		}
 	}

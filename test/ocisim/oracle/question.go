@@ -21,18 +21,25 @@ const (
 
 // Us says who "we" are: whose calls are judged, and which objects are ours.
 //
+// Of security lists, which are shared, single rules are ours: those of our form whose description is ListRuleMark and
+// Cluster (see there). Rules of security groups are objects; the description names their owner.
+//
 // An object is ours when it carries our mark, when its display name matches one of Names, when a call of ours created
 // it, when it is of one of Types, or when it is a part of such an object, like the VNIC of a balancer.
 type Us struct {
 	// Principals are the callers that are ours (ocisim.Principal.ID). None means every caller.
 	Principals []string
 	// Cluster is the value of the tag oci-k8s-cluster on what is ours. Empty takes every mark for ours; a mark of an owner
-	// without one of a cluster always is.
+	// without one of a cluster always is. Rules of security lists have it in their description; with an empty Cluster, those of
+	// every cluster are ours, and those of one that does not know its identity.
 	Cluster string
 	// Owners are what still lives and may own objects: values of the tag oci-k8s-owner, such as UIDs of Services and
 	// names of volumes. An owner also owns what has it in its display name, as before there were marks, or in the
 	// description of a security rule. An OCID names an object that may exist without an owner.
 	Owners []string
+	// Former are owners that have lived in the time that is judged, or before, and do not live any more. What only its
+	// description or name gives away as theirs, such as rules that were there before, is known as ours by this.
+	Former []string
 	// Names are the display names that objects of ours had before there were marks. The first group of an expression,
 	// if it has one, is the owner.
 	Names []*regexp.Regexp

@@ -26,6 +26,7 @@ type checkFlags struct {
 	principals []string
 	cluster    string
 	owners     []string
+	former     []string
 	names      []string
 	types      []string
 	writes     []string
@@ -54,7 +55,7 @@ func checkCommand() *cobra.Command {
   left to do (--quiet-since); more calls than allowed (--budget); secrets in its logs (--log, --secret-file).
 
 The program's objects are those with the freeform tags oci-k8s-cluster and oci-k8s-owner, those with a name that --name
-describes, and those that a --principal created. The exit code is 1 if anything was found.`,
+describes, and those that a --principal created; of security lists, the rules with the description "k8s CLUSTER". The exit code is 1 if anything was found.`,
 		Example: `  curl -s http://127.0.0.1:18080/state > before.json
   my-program
   ocisim check --before before.json --principal ocid1.user.oc1..… --owner 6c4e8cf6-… --budget CreateLoadBalancer=1`,
@@ -68,6 +69,7 @@ describes, and those that a --principal created. The exit code is 1 if anything 
 	flags.StringVar(&f.cluster, "cluster", "", "value of the tag oci-k8s-cluster; any if empty")
 	flags.StringSliceVar(&f.owners, "owner", nil,
 		"owners that still exist: values of the tag oci-k8s-owner, such as UIDs of Services and names of volumes, or OCIDs")
+	flags.StringSliceVar(&f.former, "former", nil, "owners that do not exist any more; by them rules and objects without tags are known as the program's")
 	flags.StringArrayVar(&f.names, "name", nil, "regular expression for display names of the program's objects without tags; its first group is the owner")
 	flags.StringSliceVar(&f.types, "type", nil, "types, as in the answer of GET /state, of which everything is the program's")
 	flags.StringSliceVar(&f.writes, "may-write", nil, "services and operations that the program may write to; all if none is given")
@@ -115,7 +117,7 @@ var (
 // question reads what the flags name.
 func (f *checkFlags) question() (oracle.Question, error) {
 	q := oracle.Question{
-		Us:        oracle.Us{Principals: f.principals, Cluster: f.cluster, Owners: f.owners, Types: f.types, Writes: f.writes},
+		Us:        oracle.Us{Principals: f.principals, Cluster: f.cluster, Owners: f.owners, Former: f.former, Types: f.types, Writes: f.writes},
 		OthersAct: f.others,
 		Settled:   f.settled,
 	}
