@@ -48,6 +48,7 @@ func (m *Manager) Audit(ctx context.Context, svcs []*v1.Service, nodes []*v1.Nod
 			wanting = append(wanting, types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name})
 		}
 	}
+	m.lookBack(ctx, nodes, places)
 	if err := m.sweep(ctx, places); err != nil {
 		errs = append(errs, err)
 	}

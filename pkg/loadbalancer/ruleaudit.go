@@ -6,8 +6,11 @@ package loadbalancer
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
 )
@@ -25,6 +28,8 @@ func (s sweepPlaces) add(kind firewall.TargetKind, p firewall.Place) {
 type sweeping struct {
 	mu     sync.Mutex
 	places sweepPlaces
+	// lookedBack means that what was left before the process started has been thought of.
+	lookedBack bool
 }
 
 // note remembers a place.
@@ -48,6 +53,12 @@ func (s *sweeping) take(places sweepPlaces) sweepPlaces {
 	}
 	s.places = nil
 	return places
+}
+
+func (s *sweeping) hasLookedBack() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lookedBack
 }
 
 // rulesDrifted says whether a sync of the Service would change security rules, and puts the Service's network security group
@@ -81,6 +92,32 @@ func (op *operation) notePlaces(ctx context.Context, m *Model, w *ruleWork, plac
 	if vcn, err := op.vcnOf(ctx, m.SubnetIDs); err == nil {
 		places.add(firewall.NSG, firewall.Place{CompartmentID: m.CompartmentID, VCNID: vcn})
 	}
+}
+
+// lookBack adds, once in the life of a process, where rules of ours can be from before it started: Services may have gone
+// since, without a process that looked after them, and no Service has to be left that leads there. It comes back if
+// something could not be read. Rules that were opened under another configuration, around other subnets that no node is in,
+// are not thought of.
+func (m *Manager) lookBack(ctx context.Context, nodes []*v1.Node, places sweepPlaces) {
+	if m.deps.Firewall.off() || m.sweeping.hasLookedBack() {
+		return
+	}
+	found, unknown := m.deps.Firewall.NodeSubnets(ctx, nodes)
+	ids := union(slices.Collect(maps.Values(found)), slices.Collect(maps.Keys(m.cfg.SecurityLists)))
+	done := !slices.ContainsFunc(slices.Collect(maps.Values(unknown)), passing)
+	for _, id := range union(ids, []string{m.cfg.Subnet1, m.cfg.Subnet2}) {
+		if id == "" {
+			continue
+		}
+		subnet, _, err := m.subnets.get(ctx, id, m.cfg.RuleSubnetMaxAge)
+		if err == nil {
+			places.add(firewall.SecurityList, firewall.Place{CompartmentID: subnet.CompartmentID, VCNID: subnet.VCNID})
+		}
+		done = done && (err == nil || !passing(err))
+	}
+	m.sweeping.mu.Lock()
+	defer m.sweeping.mu.Unlock()
+	m.sweeping.lookedBack = m.sweeping.lookedBack || done
 }
 
 // sweep removes rules of ours that nobody needs, in some places and in those where Services were deleted since. It comes

@@ -433,9 +433,11 @@ func TestRulesWhileAnotherServiceIsStuck(t *testing.T) {
 		}
 		r.asAtStart()
 		r.cluster.remove(stuck.UID)
-		r.region.ResetCalls()
-		if _, err := r.m.Audit(r.Context(), nil, nodes); err != nil {
-			r.Error(err)
+		for range 2 { // the first one of a process looks back
+			r.region.ResetCalls()
+			if _, err := r.m.Audit(r.Context(), nil, nodes); err != nil {
+				r.Error(err)
+			}
 		}
 		r.equal("calls of a pass when all is done", len(r.region.Calls()), 0)
 	})
