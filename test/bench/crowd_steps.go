@@ -142,7 +142,7 @@ func (c *crowd) makeServices(ctx context.Context, _ *crowdFigures) error {
 	if err := c.strict(false); err != nil {
 		return err
 	}
-	if err := c.bed.WriteConfig(testbed.UserConfig(c.bed) + "rateLimiter: {disableRateLimiter: true}\n"); err != nil {
+	if err := c.bed.WriteConfig(crowdConfig(c.bed) + "rateLimiter: {disableRateLimiter: true}\n"); err != nil {
 		return err
 	}
 	if err := c.start(ctx); err != nil {
@@ -188,7 +188,7 @@ func (c *crowd) measurePasses(ctx context.Context, f *crowdFigures) error {
 	if err := c.strict(true); err != nil {
 		return err
 	}
-	if err := c.bed.WriteConfig(testbed.UserConfig(c.bed)); err != nil {
+	if err := c.bed.WriteConfig(crowdConfig(c.bed)); err != nil {
 		return err
 	}
 	c.bed.Region.ResetCalls()

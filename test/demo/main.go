@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command demo shows the main job on a simulated region: a real etcd and kube-apiserver, three simulated nodes, the real
-// cloud-controller-manager under its shipped role, one Service on a load balancer and one on a network load balancer.
-// It stays up until Ctrl-C; with --once it deletes the Services, shows that the region is empty again, and ends.
+// cloud-controller-manager under its shipped role, one Service on a load balancer and one on a network load balancer, and the
+// security rules that were opened. It stays up until Ctrl-C; with --once it deletes the Services, shows that the region is as
+// it was before, and ends.
 package main
 
 import (
@@ -20,6 +21,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/oracle/oci-go-sdk/v65/core"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -201,7 +203,41 @@ func (d *demo) printResult(ctx context.Context) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if err := d.printRules(); err != nil {
+		return err
+	}
 	return d.printCalls()
+}
+
+// printRules shows the security rules that were opened for the Services.
+func (d *demo) printRules() error {
+	fmt.Fprintln(d.out)
+	w := tabwriter.NewWriter(d.out, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(w, "SECURITY LIST\tRULE\tDESCRIPTION")
+	for _, row := range d.rules() {
+		fmt.Fprintln(w, row)
+	}
+	return w.Flush()
+}
+
+// rules are the rows of printRules: what carries the mark of our rules.
+func (d *demo) rules() []string {
+	var rows []string
+	row := func(list core.SecurityList, direction, peer string, tcp *core.TcpOptions, description *string) {
+		if description == nil || !strings.HasPrefix(*description, oracle.ListRuleMark+" ") || tcp == nil || tcp.DestinationPortRange == nil {
+			return
+		}
+		rows = append(rows, fmt.Sprintf("%s\t%s TCP %d %s\t%s", *list.DisplayName, direction, *tcp.DestinationPortRange.Min, peer, *description))
+	}
+	for _, list := range d.bed.Region.SecurityLists() {
+		for _, r := range list.IngressSecurityRules {
+			row(list, "ingress", "from "+*r.Source, r.TcpOptions, r.Description)
+		}
+		for _, r := range list.EgressSecurityRules {
+			row(list, "egress", "to "+*r.Destination, r.TcpOptions, r.Description)
+		}
+	}
+	return rows
 }
 
 // printCalls shows the calls to the region by operation.
@@ -238,19 +274,20 @@ func (d *demo) cleanUp(ctx context.Context) error {
 		}
 	}
 	lbs, nlbs := d.bed.Region.LoadBalancers(), d.bed.Region.NetworkLoadBalancers()
-	fmt.Fprintf(d.out, "\nleft in the region: %d load balancers, %d network load balancers\n", len(lbs), len(nlbs))
+	rules := d.rules()
+	fmt.Fprintf(d.out, "\nleft in the region: %d load balancers, %d network load balancers, %d security rules\n", len(lbs), len(nlbs), len(rules))
 	report, err := oracle.Check(ctx, oracle.InProcess(d.bed.Region), oracle.Question{
 		Before: d.before, Settled: true,
 		Us: oracle.Us{
 			Types:  []string{"load balancer", "network load balancer"},
-			Writes: []string{ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer},
+			Writes: append(oracle.RuleWrites(), ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer),
 		},
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintln(d.out, report)
-	if len(lbs)+len(nlbs) > 0 || report.Err() != nil {
+	if len(lbs)+len(nlbs)+len(rules) > 0 || report.Err() != nil {
 		return errors.New("the region is not as it was before")
 	}
 	d.say("done")

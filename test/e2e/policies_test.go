@@ -53,25 +53,6 @@ func (l *lab) notReady(name string) {
 	}
 }
 
-// rulesOfOurs counts the rules in security lists that the program says it has made.
-func (l *lab) rulesOfOurs() int {
-	n := 0
-	ours := func(description *string) bool { return description != nil && strings.HasPrefix(*description, "k8s ") }
-	for _, list := range l.Region.SecurityLists() {
-		for _, r := range list.IngressSecurityRules {
-			if ours(r.Description) {
-				n++
-			}
-		}
-		for _, r := range list.EgressSecurityRules {
-			if ours(r.Description) {
-				n++
-			}
-		}
-	}
-	return n
-}
-
 // TestDocumentedPolicies: with the policies that the old documentation names everything works that they are for. What
 // needs another one is refused with the statement to add, and disturbs nothing else.
 func TestDocumentedPolicies(t *testing.T) {
@@ -85,9 +66,7 @@ func TestDocumentedPolicies(t *testing.T) {
 		l.Region.AddInstance(m.instance)
 		l.register(m.kubelet())
 	}
-	l.rules = true
 	lists := l.Region.SecurityLists()
-	l.configure(strings.Replace(testbed.UserConfig(l.Bed), "  securityListManagementMode: None\n", "", 1))
 	l.run(askOften, "--oci-new-node-grace-period=1s", "--node-status-update-frequency=2s")
 	for _, m := range machines {
 		l.wantNode(m)
@@ -108,7 +87,7 @@ func TestDocumentedPolicies(t *testing.T) {
 		return len(rows) == 3, strings.Join(rows, "; ")
 	})
 
-	l.until("security rules", func() (bool, string) { return l.rulesOfOurs() > 0, "none" })
+	l.until("security rules", func() (bool, string) { return len(l.rulesOfOurs()) > 0, "none" })
 
 	// Nothing else was refused: the policies are enough for it.
 	for _, c := range l.Region.Calls() {

@@ -34,7 +34,7 @@ const account = "system:serviceaccount:kube-system:cloud-controller-manager"
 // cloudConfig is a cloud-provider.yaml of the demo world with the given lines about the principal; lines of auth are
 // indented.
 func cloudConfig(principal string) string {
-	return fmt.Sprintf("%s\ncompartment: %s\nvcn: %s\nloadBalancer:\n  subnet1: %s\n  securityListManagementMode: None\n",
+	return fmt.Sprintf("%s\ncompartment: %s\nvcn: %s\nloadBalancer:\n  subnet1: %s\n",
 		principal, testbed.Compartment, testbed.VCN, testbed.PublicSubnet)
 }
 

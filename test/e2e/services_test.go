@@ -298,7 +298,7 @@ func TestC035LimitExceeded(t *testing.T) {
 func TestC039NoSubnet(t *testing.T) {
 	l := newLab(t, testbed.Options{Config: func(b *testbed.Bed) string {
 		text, _, _ := strings.Cut(testbed.UserConfig(b), "vcn:")
-		return text + "loadBalancer:\n  securityListManagementMode: None\n"
+		return text + "loadBalancer: {}\n"
 	}}).ready()
 	l.service("a", "lb", nil)
 	l.event("default", "a", "NoSubnet", "loadBalancer.subnet1", "service.beta.kubernetes.io/oci-load-balancer-subnet1")

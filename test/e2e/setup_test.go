@@ -39,7 +39,6 @@ type lab struct {
 	ctx    context.Context
 	ccm    *testbed.CCM
 	before []byte // snapshot of the region that the bed starts with
-	rules  bool   // the test lets the program write security rules, which must be gone in the end
 }
 
 // newLab starts a bed; the region's state changes take moments. Beds share nothing, so tests run beside each other.
@@ -105,22 +104,20 @@ func (l *lab) log(ccm *testbed.CCM) string {
 	return string(text)
 }
 
+func (l *lab) patience() testbed.Patience {
+	return testbed.Patience{T: l.t, Ctx: l.ctx, Limit: waitLimit}
+}
+
 // eventually waits for something that must happen.
 func (l *lab) eventually(what string, wait func(context.Context) error) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.ctx, waitLimit)
-	defer cancel()
-	if err := wait(ctx); err != nil {
-		l.t.Fatalf("%s: %v", what, err)
-	}
+	l.patience().Eventually(what, wait)
 }
 
 // until is eventually for a condition that says what it saw.
 func (l *lab) until(what string, done func() (bool, string)) {
 	l.t.Helper()
-	l.eventually(what, func(ctx context.Context) error {
-		return testbed.Until(ctx, func(context.Context) (bool, string) { return done() })
-	})
+	l.patience().Until(what, done)
 }
 
 // never checks for a while that something does not happen.

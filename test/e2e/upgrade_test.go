@@ -66,7 +66,10 @@ func (l *lab) oldManifest() *lab {
 // TestUpgrade: a cluster of release v1.35 gets our binary and nothing else. Its ClusterRole, flags, environment and
 // balancers stay.
 func TestUpgrade(t *testing.T) {
-	l := newLab(t, testbed.Options{RBAC: testbed.OldRBAC})
+	l := newLab(t, testbed.Options{
+		RBAC:   testbed.OldRBAC,
+		Config: func(b *testbed.Bed) string { return testbed.WithoutRules(testbed.UserConfig(b)) }, // the region has no rules of v1.35's
+	})
 	old, err := l.Server.User("old")
 	if err != nil {
 		t.Fatal(err)

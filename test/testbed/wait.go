@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -34,6 +35,31 @@ func Until(ctx context.Context, done func(context.Context) (bool, string)) error
 		return fmt.Errorf("%w; last seen: %s", errors.Join(err, context.Cause(ctx)), last)
 	}
 	return nil
+}
+
+// Patience is how a test waits for what must happen.
+type Patience struct {
+	T     testing.TB
+	Ctx   context.Context // of the test
+	Limit time.Duration   // of each wait; a machine under load needs a fraction of it
+}
+
+// Eventually waits for something that must happen, and ends the test if it does not.
+func (p Patience) Eventually(what string, wait func(context.Context) error) {
+	p.T.Helper()
+	ctx, cancel := context.WithTimeout(p.Ctx, p.Limit)
+	defer cancel()
+	if err := wait(ctx); err != nil {
+		p.T.Fatalf("%s: %v", what, err)
+	}
+}
+
+// Until is Eventually for a condition that says what it saw.
+func (p Patience) Until(what string, done func() (bool, string)) {
+	p.T.Helper()
+	p.Eventually(what, func(ctx context.Context) error {
+		return Until(ctx, func(context.Context) (bool, string) { return done() })
+	})
 }
 
 // NodesInitialized waits until no node has the taint of an uninitialised one.

@@ -18,6 +18,8 @@ const (
 	VCN           = "ocid1.vcn.oc1.iad.aaaaaaaademo"
 	PublicSubnet  = "ocid1.subnet.oc1.iad.aaaaaaaademolb"
 	PrivateSubnet = "ocid1.subnet.oc1.iad.aaaaaaaademonodes"
+	PublicList    = "ocid1.securitylist.oc1.iad.aaaaaaaademolb"
+	PrivateList   = "ocid1.securitylist.oc1.iad.aaaaaaaademonodes"
 )
 
 // InstanceID is the OCID of the i-th instance of the demo world, from 0.
@@ -30,17 +32,33 @@ func NodeName(i int) string { return fmt.Sprintf("node-%d", i+1) }
 func NodeIP(i int) string { return fmt.Sprintf("10.0.10.%d", 11+i) }
 
 // DemoWorld is one compartment with a public subnet for balancers, a private one for nodes, and three instances in
-// three availability domains.
+// three availability domains. Each subnet has a security list of its own, in which somebody has rules already.
 func DemoWorld() ocisim.World { return WorldOf(3) }
 
 // WorldOf is the demo world with n instances; at most 200.
 func WorldOf(n int) ocisim.World {
+	unreachable := 3
 	w := ocisim.World{
 		Compartments: []ocisim.Compartment{{ID: Compartment, Name: "demo"}},
 		VCNs:         []ocisim.VCN{{ID: VCN, Name: "demo", CIDRs: []string{"10.0.0.0/16"}}},
+		SecurityLists: []ocisim.SecurityList{
+			{
+				ID: PublicList, Name: "load-balancers",
+				Ingress: []ocisim.SecurityRule{{Protocol: "icmp", ICMPType: &unreachable, Description: "path MTU"}},
+				Egress:  []ocisim.SecurityRule{{Protocol: "udp", Ports: "123", Description: "time"}},
+			},
+			{
+				ID: PrivateList, Name: "nodes",
+				Ingress: []ocisim.SecurityRule{
+					{Peer: "10.0.10.0/24", Description: "between nodes"},
+					{Protocol: "tcp", Ports: "22", Peer: "10.0.0.0/16", Description: "administrators"},
+				},
+				Egress: []ocisim.SecurityRule{{Description: "anything"}},
+			},
+		},
 		Subnets: []ocisim.Subnet{
-			{ID: PublicSubnet, Name: "load-balancers", CIDR: "10.0.20.0/24"},
-			{ID: PrivateSubnet, Name: "nodes", CIDR: "10.0.10.0/24", Private: true},
+			{ID: PublicSubnet, Name: "load-balancers", CIDR: "10.0.20.0/24", SecurityLists: []string{PublicList}},
+			{ID: PrivateSubnet, Name: "nodes", CIDR: "10.0.10.0/24", Private: true, SecurityLists: []string{PrivateList}},
 		},
 	}
 	for i := range n {
@@ -75,8 +93,7 @@ func QuickDurations() map[string]ocisim.Range {
 	return quick
 }
 
-// UserConfig is the cloud-provider.yaml of a user principal in the demo world. Security rules are managed only where a test is
-// about them: the oracle takes any change of a security list for one of somebody else's.
+// UserConfig is the cloud-provider.yaml of a user principal in the demo world.
 func UserConfig(b *Bed) string {
 	key := strings.ReplaceAll(strings.TrimSpace(b.User.PrivateKeyPEM()), "\n", "\n    ")
 	return fmt.Sprintf(`auth:
@@ -90,7 +107,6 @@ compartment: %s
 vcn: %s
 loadBalancer:
   subnet1: %s
-  securityListManagementMode: None
 `, b.User.Region, b.User.Tenancy, b.User.OCID, b.User.Fingerprint, key, Compartment, VCN, PublicSubnet)
 }
 
@@ -101,6 +117,11 @@ func InstanceConfig(*Bed) string {
 vcn: %s
 loadBalancer:
   subnet1: %s
-  securityListManagementMode: None
 `, VCN, PublicSubnet)
+}
+
+// WithoutRules makes no security rules the mode of a config with a block about load balancers, for what is not about them: by
+// default they are managed for load balancers.
+func WithoutRules(config string) string {
+	return strings.Replace(config, "loadBalancer:\n", "loadBalancer:\n  securityListManagementMode: None\n", 1)
 }

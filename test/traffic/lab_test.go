@@ -152,22 +152,20 @@ func (l *lab) runCCM() {
 	l.eventually("nodes initialised", l.NodesInitialized)
 }
 
+func (l *lab) patience() testbed.Patience {
+	return testbed.Patience{T: l.t, Ctx: l.ctx, Limit: waitLimit}
+}
+
 // eventually waits for something that must happen.
 func (l *lab) eventually(what string, wait func(context.Context) error) {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(l.ctx, waitLimit)
-	defer cancel()
-	if err := wait(ctx); err != nil {
-		l.t.Fatalf("%s: %v", what, err)
-	}
+	l.patience().Eventually(what, wait)
 }
 
 // until is eventually for a condition that says what it saw.
 func (l *lab) until(what string, done func() (bool, string)) {
 	l.t.Helper()
-	l.eventually(what, func(ctx context.Context) error {
-		return testbed.Until(ctx, func(context.Context) (bool, string) { return done() })
-	})
+	l.patience().Until(what, done)
 }
 
 func (l *lab) node(i int) *v1.Node {
