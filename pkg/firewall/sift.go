@@ -4,6 +4,8 @@
 package firewall
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
@@ -15,9 +17,22 @@ const (
 	markGroup = "service-uid-"
 )
 
+const (
+	// maxDescription is what the API takes as the description of a rule, in characters.
+	maxDescription = 255
+	// markDigest is how many bytes of a digest stand for the rest of an identity that is too long for a description.
+	markDigest = 8
+)
+
 // listMark is the description of a cluster's rules of security lists.
 func listMark(clusterID string) string {
-	return strings.TrimSpace(markList + " " + clusterID)
+	mark := []rune(strings.TrimSpace(markList + " " + clusterID))
+	if len(mark) <= maxDescription {
+		return string(mark)
+	}
+	sum := sha256.Sum256([]byte(clusterID))
+	digest := hex.EncodeToString(sum[:markDigest])
+	return string(mark[:maxDescription-len(digest)]) + digest
 }
 
 // groupMark is the description of an owner's rules of NSGs.

@@ -16,7 +16,8 @@ import (
 //
 // The order of the steps: backend sets and rule sets before the listeners that refer to them; on each port, deletions before
 // updates before creations of listeners; backend sets and rule sets go when no listener refers to them any more.
-// Certificates come before what uses them, and go when nothing does any more.
+// Certificates come before what uses them, and go when nothing does any more. The Service's own network security group is joined
+// before, and left after, the changes of traffic that its rules let through.
 func Diff(have *oci.Balancer, want *Model, last Applied, marks map[string]string) (Plan, Problems) {
 	d := differ{
 		have: have, want: want, last: last,
@@ -31,8 +32,8 @@ func Diff(have *oci.Balancer, want *Model, last Applied, marks map[string]string
 	problems = append(problems, d.obsoleteRuleSets()...)
 	problems = append(problems, d.shrink()...)
 	d.size()
-	problems = append(problems, d.nsgs()...)
 	d.obsoleteCertificates()
+	problems = append(problems, d.nsgs()...) // the last one, since it can move the others
 	if len(d.plan) > 0 && !hasTags(have, marks) {
 		problems = append(problems, d.mark(marks)...)
 	}
@@ -45,12 +46,7 @@ func (d *differ) mark(marks map[string]string) Problems {
 	if overTagLimit(oci.Tags{Freeform: withTags(d.have.Freeform, marks), Defined: d.have.Defined}) {
 		return Problems{noMarks("its other tags leave no room")}
 	}
-	for i := range d.plan {
-		for j := range d.plan[i].After {
-			d.plan[i].After[j]++
-		}
-	}
-	d.plan = slices.Insert(d.plan, 0, Step{Action: UpdateTags, Want: -1})
+	d.plan = d.plan.first(Step{Action: UpdateTags, Want: -1}, func(Step) bool { return false })
 	return nil
 }
 
@@ -292,7 +288,18 @@ func (d *differ) nsgs() Problems {
 	case len(merged) > maxNSGs:
 		problems.warn(ReasonInvalidAnnotation, fmt.Sprintf("the Service names %d network security groups and the balancer is in others already: %d together, and at most %d are possible; the groups are not changed", len(d.want.NSGIDs), len(merged), maxNSGs))
 	default:
-		d.plan.add(Step{Action: UpdateNSGs, Want: -1, Detail: fmt.Sprintf("%d groups, were %d", len(merged), len(d.have.NSGIDs))})
+		step := Step{Action: UpdateNSGs, Want: -1, Detail: fmt.Sprintf("%d groups, were %d", len(merged), len(d.have.NSGIDs))}
+		if d.want.Group != "" && !slices.Contains(d.have.NSGIDs, d.want.Group) {
+			d.plan = d.plan.first(step, Step.bringsTraffic)
+			break
+		}
+		leaves := func(id string) bool { return !slices.Contains(merged, id) }
+		for i, other := range d.plan {
+			if other.bringsTraffic() && slices.ContainsFunc(d.have.NSGIDs, leaves) {
+				step.After = append(step.After, i)
+			}
+		}
+		d.plan.add(step)
 	}
 	return problems
 }

@@ -106,6 +106,33 @@ func TestWorkloadIdentity(t *testing.T) {
 	})
 }
 
+// On a live balancer another ServiceAccount, or none any more, takes effect with the next sync; the balancer stays.
+func TestWorkloadIdentityChanges(t *testing.T) {
+	onBothKinds(t, ocisim.Options{Seed: 86}, func(r *rig, kind oci.BalancerKind) {
+		nodes := r.nodes(1)
+		r.account("first")
+		r.account("second")
+		svc := r.service("web", kind, 80)
+		r.mustSync(svc, nodes)
+		id := r.only().ID
+		for i, name := range []string{"first", "second", "", "first"} {
+			r.edit(svc, func(s *v1.Service) {
+				s.Annotations[accountKey] = name
+				s.Spec.Ports[0].NodePort = 31000 + int32(i)
+			})
+			r.region.ResetCalls()
+			r.mustSync(svc, nodes)
+			callers := r.callers()
+			r.equal("number of callers", len(callers), 1)
+			if got := callers[0]; name != "" && got != "shop/"+name || name == "" && strings.HasPrefix(got, "shop/") {
+				r.Errorf("%q: called as %s", name, got)
+			}
+			r.equal("balancer", r.only().ID, id)
+		}
+		r.noEvents()
+	})
+}
+
 // What a ServiceAccount may not see proves nothing, and what the process itself has read for others proves nothing for it.
 func TestWorkloadIdentityWithoutPolicy(t *testing.T) {
 	simulate(t, ocisim.Options{Seed: 82}, func(r *rig) {

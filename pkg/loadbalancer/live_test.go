@@ -54,7 +54,8 @@ func TestSubnetChange(t *testing.T) {
 	})
 }
 
-// C043: a reserved public IP.
+// C043: a reserved public IP, and whatever else can be in spec.loadBalancerIP. One that does not exist and one that may not be read
+// have the same answer of the API, so their event names both causes.
 func TestReservedIP(t *testing.T) {
 	onBothKinds(t, ocisim.Options{Seed: 34}, func(r *rig, kind oci.BalancerKind) {
 		nodes := r.nodes(1)
@@ -63,6 +64,8 @@ func TestReservedIP(t *testing.T) {
 		}
 		ips := r.region.PublicIPs()
 		free, second := *ips[0].IpAddress, *ips[1].IpAddress
+		machine := r.region.AddInstance(ocisim.Instance{Compartment: r.compartment, Name: "jump", VNIC: ocisim.VNIC{Subnet: r.public, PublicIP: ocisim.Auto}})
+		ephemeral := *r.region.InstanceVNICs(machine)[0].PublicIp
 		svc := r.service("web", kind, 80)
 		r.edit(svc, func(s *v1.Service) { s.Spec.LoadBalancerIP = free })
 		svc = r.mustSync(svc, nodes)
@@ -77,11 +80,13 @@ func TestReservedIP(t *testing.T) {
 			change  func(*v1.Service)
 			message string
 		}{
-			"in use":   {func(s *v1.Service) { s.Spec.LoadBalancerIP = free }, "it is in use (state ASSIGN"},
-			"unknown":  {func(s *v1.Service) { s.Spec.LoadBalancerIP = "203.0.113.9" }, "there is no public IP with this address"},
-			"no IP":    {func(s *v1.Service) { s.Spec.LoadBalancerIP = "web.example" }, "it is no IP address"},
-			"IPv6":     {func(s *v1.Service) { s.Spec.LoadBalancerIP = "fd00::1" }, "only a reserved public IPv4 address"},
-			"internal": {func(s *v1.Service) { s.Spec.LoadBalancerIP = second; s.Annotations[internal] = "true" }, "the balancer is internal"},
+			"in use":    {func(s *v1.Service) { s.Spec.LoadBalancerIP = free }, "it is in use (state ASSIGN"},
+			"ephemeral": {func(s *v1.Service) { s.Spec.LoadBalancerIP = ephemeral }, "it is not a reserved public IP (its lifetime is EPHEMERAL)"},
+			"unknown":   {func(s *v1.Service) { s.Spec.LoadBalancerIP = "203.0.113.9" }, "there is no public IP with this address"},
+			"private":   {func(s *v1.Service) { s.Spec.LoadBalancerIP = "10.9.3.9"; s.Annotations[internal] = "true" }, "the balancer is internal"},
+			"no IP":     {func(s *v1.Service) { s.Spec.LoadBalancerIP = "web.example" }, "it is no IP address"},
+			"IPv6":      {func(s *v1.Service) { s.Spec.LoadBalancerIP = "fd00::1" }, "only a reserved public IPv4 address"},
+			"internal":  {func(s *v1.Service) { s.Spec.LoadBalancerIP = second; s.Annotations[internal] = "true" }, "the balancer is internal"},
 		} {
 			r.cluster.events = nil
 			other := r.service("other-"+strings.ReplaceAll(name, " ", ""), kind, 80)
@@ -91,12 +96,24 @@ func TestReservedIP(t *testing.T) {
 			}
 			r.oneSeries(loadbalancer.ReasonInvalidAddress, test.message)
 		}
+		r.cluster.events = nil
+		restore := r.region.Deny(ocisim.Policy{ResourceType: "public-ips"})
+		other := r.service("other-policy", kind, 80)
+		r.edit(other, func(s *v1.Service) { s.Spec.LoadBalancerIP = second })
+		r.refused(other, nodes, loadbalancer.ReasonInvalidAddress)
+		r.oneSeries(loadbalancer.ReasonInvalidAddress, second, "read public-ips")
+		restore()
 		r.equal("balancers", len(r.live()), 1)
 
-		r.cluster.events = nil
-		r.edit(svc, func(s *v1.Service) { s.Spec.LoadBalancerIP = second })
-		svc = r.mustSync(svc, nodes)
-		r.oneSeries(loadbalancer.ReasonImmutable, "spec.loadBalancerIP", second)
+		for what, address := range map[string]string{second: second, "no reserved address any more": ""} {
+			r.cluster.events = nil
+			r.edit(svc, func(s *v1.Service) { s.Spec.LoadBalancerIP = address })
+			for range 3 {
+				svc = r.mustSync(svc, nodes)
+			}
+			r.equal("count", r.oneSeries(loadbalancer.ReasonImmutable, "spec.loadBalancerIP", what).count, 1)
+			r.equal("status", svc.Status.LoadBalancer.Ingress, []v1.LoadBalancerIngress{{IP: free}})
+		}
 		if err := r.m.Delete(r.Context(), svc); err != nil {
 			r.Error(err)
 		}
@@ -106,7 +123,7 @@ func TestReservedIP(t *testing.T) {
 				r.Errorf("the reserved IP is %s after the deletion", ip.LifecycleState)
 			}
 		}
-		r.equal("reserved IPs", len(r.region.PublicIPs()), 2)
+		r.equal("public IPs", len(r.region.PublicIPs()), 3) // with the ephemeral one
 	})
 }
 

@@ -71,8 +71,10 @@ type Model struct {
 
 	// Shape of an LB. Uncontrolled, a live balancer keeps its shape: the API has no default for it.
 	Shape Setting[oci.Shape]
-	// NSGIDs are those that the annotation names; others on the balancer stay.
+	// NSGIDs are those that the annotation names, and Group; others on the balancer stay.
 	NSGIDs []string
+	// Group is the network security group that was made for the Service, if there is one.
+	Group string
 
 	Policy         Setting[string]
 	Retries        Setting[int]

@@ -59,8 +59,8 @@ func goldenNodes() []*v1.Node {
 // TestModels compares the model and the problems of each Service in testdata/models with a golden file.
 func TestModels(t *testing.T) {
 	files, err := filepath.Glob("testdata/models/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no models: %v", err)
+	if err != nil || len(files) < 40 {
+		t.Fatalf("%d models: %v", len(files), err)
 	}
 	cfg := loadbalancer.Config{
 		ClusterID: "c", CompartmentID: "ocid1.compartment.oc1..cluster", Subnet1: "ocid1.subnet.oc1.iad.public",

@@ -152,6 +152,10 @@ func (m *Model) keepPlace(svc *v1.Service, s Settings, live *oci.Balancer, fam f
 			immutable("%s asks for %s, which the balancer does not have", wanted.what, wanted.ip)
 		}
 	}
+	reserved := slices.IndexFunc(live.Addresses, func(a oci.BalancerAddress) bool { return a.ReservedID != "" })
+	if svc.Spec.LoadBalancerIP == "" && reserved >= 0 {
+		immutable("spec.loadBalancerIP asks for no reserved address any more, the balancer has %s", live.Addresses[reserved].IP)
+	}
 	return problems
 }
 

@@ -5,6 +5,7 @@ package loadbalancer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -82,4 +83,19 @@ func (p Plan) String() string {
 func (p *Plan) add(s Step) int {
 	*p = append(*p, s)
 	return len(*p) - 1
+}
+
+// first puts a step before all others. Those that need it wait for it.
+func (p Plan) first(s Step, needed func(Step) bool) Plan {
+	for i := range p {
+		after := []int{}
+		if needed(p[i]) {
+			after = append(after, 0)
+		}
+		for _, before := range p[i].After {
+			after = append(after, before+1)
+		}
+		p[i].After = after
+	}
+	return slices.Insert(p, 0, s)
 }

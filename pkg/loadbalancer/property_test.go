@@ -8,7 +8,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,6 +118,7 @@ func drawWish(t *rapid.T, kind oci.BalancerKind, dual bool, label string) wish {
 			svc.Annotations[key] = rapid.SampledFrom(values[key]).Draw(t, "value")
 		}
 	}
+	drawRules(t, svc, kind, label)
 	w := wish{svc: svc}
 	for _, i := range rapid.SliceOfNDistinct(rapid.IntRange(1, 4), 1, 4, rapid.ID).Draw(t, label+" nodes") {
 		w.nodes = append(w.nodes, &v1.Node{
@@ -142,18 +142,21 @@ func group(name string) string { return "ocid1.networksecuritygroup.oc1.iad." + 
 // model is what the wish comes to, for a new balancer or for a live one.
 func (w wish) model(t *rapid.T, kind oci.BalancerKind, live *oci.Balancer) *Model {
 	settings, problems := ParseAnnotations(w.svc.Annotations, kind)
-	subnet := &oci.Subnet{ID: "ocid1.subnet.oc1.iad.s", CIDRs: []string{"10.0.0.0/24"}, IPv6CIDRs: []string{"fd00::/64"}}
+	network := propertyNetwork()[balancerSubnet]
+	subnet := &oci.Subnet{ID: balancerSubnet, CIDRs: network.V4, IPv6CIDRs: network.V6}
 	cfg := Config{CompartmentID: "ocid1.compartment.oc1..c", Subnet1: subnet.ID}
 	m, more := Desired(w.svc, w.nodes, settings, cfg, Facts{Live: live, Last: w.last, Subnets: []*oci.Subnet{subnet}, Certificates: certificatesOf(w.svc)})
 	if problems = append(problems, more...); len(problems) > 0 {
 		t.Fatalf("problems: %v", problems)
 	}
+	m.join(w.need(m).Group)
 	return m
 }
 
 // Any Service can become any other one: the plan is legal at every step, in whatever order the steps that do not wait for
-// each other are done; it keeps the listeners of ports that stay; what is reached is what a creation would have made; what
-// belongs to others is as it was; and nothing is left to do.
+// each other are done; it keeps the ports that both have open, from the clients through the security rules, whichever mode they
+// are in, to the nodes; what is reached is what a creation would have made; what belongs to others is as it was; and nothing is
+// left to do.
 func TestPlans(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := rapid.SampledFrom([]oci.BalancerKind{oci.KindLB, oci.KindNLB}).Draw(t, "kind")
@@ -177,8 +180,15 @@ func TestPlans(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatalf("problems: %v", problems)
 		}
-		s := stage{t: t, Balancer: live, model: want, last: last, staying: stayingFlows(from.svc, to.svc), secure: securePorts(before, want)}
+		s := stage{
+			t: t, Balancer: live, model: want, last: last, staying: stayingFlows(from.svc, to.svc), secure: securePorts(before, want),
+			gates: gatesBetween(from.need(before), to.need(want)),
+		}
+		plan = plan.withRules(s.changes, false)
 		s.perform(plan)
+		if diff := cmp.Diff(ruleTexts(rulesOf(to.need(want), propertyNetwork())), ruleTexts(s.open)); diff != "" {
+			t.Fatalf("the rules are not what a creation would have opened:\n%s\nby\n%s", diff, plan)
+		}
 
 		if again, _ := Diff(live, want, last, nil); len(again) > 0 {
 			t.Fatalf("after the plan\n%s\nthere is more to do:\n%s", plan, again)
@@ -291,102 +301,4 @@ func stayingFlows(a, b *v1.Service) map[promise][]int {
 		}
 	}
 	return out
-}
-
-// stage is a balancer on which steps are performed under the rules of the API.
-type stage struct {
-	t *rapid.T
-	*oci.Balancer
-	model   *Model
-	last    Applied
-	staying map[promise][]int
-	secure  map[int]bool // ports that have TLS before and after
-}
-
-// perform does the steps of a plan in an order that is drawn among the possible ones.
-func (s stage) perform(plan Plan) {
-	done := make([]bool, len(plan))
-	for range plan {
-		var ready []int
-		for i, step := range plan {
-			if !done[i] && !slices.ContainsFunc(step.After, func(j int) bool { return !done[j] }) {
-				ready = append(ready, i)
-			}
-		}
-		if len(ready) == 0 {
-			s.t.Fatalf("steps wait for each other:\n%s", plan)
-		}
-		i := rapid.SampledFrom(ready).Draw(s.t, "next step")
-		s.step(plan[i])
-		done[i] = true
-		s.check(plan, plan[i])
-	}
-}
-
-func (s stage) step(step Step) {
-	switch step.Action {
-	case CreateBackendSet:
-		s.BackendSets[step.Name] = s.model.newBackendSet(s.model.BackendSets[step.Want])
-	case UpdateBackendSet:
-		s.BackendSets[step.Name] = s.model.mergeBackendSet(s.BackendSets[step.Name], s.model.BackendSets[step.Want], s.last)
-	case DeleteBackendSet:
-		delete(s.BackendSets, step.Name)
-	case CreateListener:
-		s.Listeners[step.Name] = s.model.newListener(s.model.Listeners[step.Want])
-	case UpdateListener:
-		s.Listeners[step.Name] = s.model.mergeListener(s.Listeners[step.Name], s.model.Listeners[step.Want], s.last)
-	case DeleteListener:
-		delete(s.Listeners, step.Name)
-	case UpdateNSGs:
-		s.NSGIDs = s.model.mergeNSGs(s.NSGIDs, s.last)
-	case CreateCertificate:
-		if _, exists := s.Certificates[step.Name]; exists {
-			s.t.Fatalf("bundle %s is made twice", step.Name)
-		}
-		s.Certificates[step.Name] = s.model.Certificates[step.Name]
-	case DeleteCertificate:
-		delete(s.Certificates, step.Name)
-	case UpdateIPMode:
-		s.IPMode = s.model.IPMode
-	case CreateRuleSet, UpdateRuleSet:
-		s.RuleSets[step.Name] = s.model.RuleSets.Sets[step.Name]
-		s.last.RuleSets[step.Name] = digestOf(s.RuleSets[step.Name]) // as the applier does
-	case DeleteRuleSet:
-		delete(s.RuleSets, step.Name)
-	case UpdateTags:
-		s.Freeform = withTags(s.Freeform, map[string]string{TagOwner: "uid"})
-	default:
-		s.t.Fatalf("unexpected step %s", step)
-	}
-}
-
-// check holds the balancer against the rules of the API, and sees that ports that stay are served.
-func (s stage) check(plan Plan, step Step) {
-	ports := map[portKey]string{}
-	for name, l := range s.Listeners {
-		if other := ports[keyOf(l)]; other != "" {
-			s.t.Fatalf("after %q the listeners %s and %s are on one port:\n%s", step, name, other, plan)
-		}
-		ports[keyOf(l)] = name
-		if _, ok := s.BackendSets[l.BackendSetName]; !ok {
-			s.t.Fatalf("after %q listener %s has no backend set:\n%s", step, name, plan)
-		}
-		if l.IPVersion == ipV6 && s.IPMode != oci.IPModeDual {
-			s.t.Fatalf("after %q listener %s is for IPv6, and the balancer %s:\n%s", step, name, s.IPMode, plan)
-		}
-		for _, set := range l.RuleSetNames {
-			if _, ok := s.RuleSets[set]; !ok {
-				s.t.Fatalf("after %q listener %s has no rule set %s:\n%s", step, name, set, plan)
-			}
-		}
-	}
-	s.checkTLS(plan, step)
-	for p, nodePorts := range s.staying {
-		l := s.Listeners[ports[p.portKey]]
-		passes := s.Kind == oci.KindLB && l.Name != "" || strings.Contains(l.Protocol, string(p.protocol))
-		reaches := slices.ContainsFunc(s.BackendSets[l.BackendSetName].Backends, func(b oci.Backend) bool { return slices.Contains(nodePorts, b.Port) })
-		if !passes || !reaches {
-			s.t.Fatalf("after %q there is no way for %v to the node ports %v:\n%s", step, p, nodePorts, plan)
-		}
-	}
 }

@@ -131,13 +131,35 @@ func (r *rig) kindOf(id string) oci.BalancerKind {
 // passing is the traffic that a balancer passes on to nodes, with the ports there.
 func (r *rig) passing(id string, nodes map[string]bool) map[flow][]int {
 	out := map[flow][]int{}
+	for f, routes := range r.routes(id) {
+		for _, x := range routes {
+			if nodes[x.node] {
+				out[f] = append(out[f], x.port)
+			}
+		}
+	}
+	return out
+}
+
+// route is where a balancer sends traffic of a listener.
+type route struct {
+	node      string // address
+	port      int
+	checkPort int // where the health check of the node goes
+	preserved bool
+}
+
+// routes are the ways that a balancer knows to backends that take traffic.
+func (r *rig) routes(id string) map[flow][]route {
+	out := map[flow][]route{}
 	if r.kindOf(id) == oci.KindLB {
 		b, _ := r.region.LoadBalancer(id)
 		for _, l := range b.Listeners {
-			for _, x := range b.BackendSets[*l.DefaultBackendSetName].Backends {
-				if nodes[*x.IpAddress] && !*x.Drain && !*x.Offline {
+			set := b.BackendSets[*l.DefaultBackendSetName]
+			for _, x := range set.Backends {
+				if !*x.Drain && !*x.Offline {
 					f := flow{*l.Port, v1.ProtocolTCP, false}
-					out[f] = append(out[f], *x.Port)
+					out[f] = append(out[f], route{*x.IpAddress, *x.Port, *set.HealthChecker.Port, false})
 				}
 			}
 		}
@@ -145,14 +167,15 @@ func (r *rig) passing(id string, nodes map[string]bool) map[flow][]int {
 	}
 	b, _ := r.region.NetworkLoadBalancer(id)
 	for _, l := range b.Listeners {
-		for _, x := range b.BackendSets[*l.DefaultBackendSetName].Backends {
-			if !nodes[*x.IpAddress] || x.IsDrain != nil && *x.IsDrain || x.IsOffline != nil && *x.IsOffline {
+		set := b.BackendSets[*l.DefaultBackendSetName]
+		for _, x := range set.Backends {
+			if x.IsDrain != nil && *x.IsDrain || x.IsOffline != nil && *x.IsOffline {
 				continue
 			}
 			for _, protocol := range []v1.Protocol{v1.ProtocolTCP, v1.ProtocolUDP} {
 				if strings.Contains(string(l.Protocol), string(protocol)) {
 					f := flow{*l.Port, protocol, l.IpVersion == nlbsdk.IpVersionIpv6}
-					out[f] = append(out[f], *x.Port)
+					out[f] = append(out[f], route{*x.IpAddress, *x.Port, *set.HealthChecker.Port, set.IsPreserveSource != nil && *set.IsPreserveSource})
 				}
 			}
 		}

@@ -39,13 +39,13 @@ func ownTests() map[string][]func(*testing.T) {
 	return map[string][]func(*testing.T){
 		prefixCommon + "load-balancer-type":       {TestLifecycle, TestNoReplacementWithoutOptIn, TestReplacement},
 		prefixCommon + "load-balancer-replace":    {TestReplacement, TestNoReplacementWithoutOptIn},
-		prefixCommon + "workload-service-account": {TestWorkloadIdentity, TestWorkloadIdentityIsGone},
+		prefixCommon + "workload-service-account": {TestWorkloadIdentity, TestWorkloadIdentityChanges, TestWorkloadIdentityIsGone},
 
-		prefixLB + "security-list-management-mode":          {TestRulesOfLists, TestModeChangedByAnnotation},
-		prefixNLB + "security-list-management-mode":         {TestRulesOfLists, TestModeChangedByAnnotation},
+		prefixLB + "security-list-management-mode":          {TestListModeAnnotation},
+		prefixNLB + "security-list-management-mode":         {TestListModeAnnotation},
 		prefixCommon + "security-rule-management-mode":      {TestRulesOfGroups, TestModeChangedByAnnotation, TestFromGroupsToListsAndBack},
-		prefixCommon + "oci-backend-network-security-group": {TestRulesOfGroups},
-		sourceRanges: {TestRulesOfLists, TestNarrowedRangeCloses},
+		prefixCommon + "oci-backend-network-security-group": {TestRulesOfGroups, TestBackendGroupsChange},
+		sourceRanges: {TestSourceRangesAnnotation, TestNarrowedRangeCloses},
 
 		prefixLB + "ssl-ports":                                   {TestTLS, TestTLSOnALivePort, TestTLSTakenOff},
 		prefixLB + "tls-secret":                                  {TestTLS, TestCertificateRotation, TestSecretNameChanges, TestBadSecrets},
@@ -193,7 +193,7 @@ func badValue(a loadbalancer.Annotation) string {
 }
 
 // An illegal value of any annotation is one event that names it. It reaches the cloud neither at the creation nor on a live
-// balancer, and does not stop the deletion. Of shapes only the API knows which there are.
+// balancer, and does not stop the deletion. Of shapes only the API knows which there are: see TestUnknownShape.
 func TestBadValuesOfAnnotations(t *testing.T) {
 	for _, kind := range []oci.BalancerKind{oci.KindLB, oci.KindNLB} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -45,6 +45,7 @@ type ruled struct {
 	farList                  string
 	backends                 string // network security group of the nodes
 	keepAnonymous            bool
+	identity                 string            // of the cluster
 	start                    map[string]string // the lists and groups at the start
 }
 
@@ -52,6 +53,10 @@ const (
 	frontCIDR   = "10.0.20.0/24"
 	workersCIDR = "10.0.21.0/24"
 	farCIDR     = "10.0.22.0/24"
+	// Blocks of IPv6, of which balancers with IPv4 alone take no notice.
+	frontCIDR6   = "fd00:10:0:20::/64"
+	workersCIDR6 = "fd00:10:0:21::/64"
+	farCIDR6     = "fd00:10:0:22::/64"
 )
 
 // withRules runs a test on virtual time in a region where security rules are managed.
@@ -74,7 +79,7 @@ func withRulesOnBoth(t *testing.T, o ocisim.Options, test func(r *rig, kind oci.
 
 func (r *rig) addRules() {
 	r.Helper()
-	x := &ruled{r: r, keepAnonymous: true}
+	x := &ruled{r: r, keepAnonymous: true, identity: clusterID}
 	r.ruled = x
 	subnet, _ := r.region.Subnet(r.public)
 	x.vcn = *subnet.VcnId
@@ -87,9 +92,9 @@ func (r *rig) addRules() {
 		})
 	}
 	x.frontList, x.workList, x.old, x.farList = list("front"), list("workers"), list("younger"), list("far")
-	x.front = r.region.AddSubnet(ocisim.Subnet{VCN: x.vcn, Name: "front", CIDR: frontCIDR, SecurityLists: []string{x.frontList}})
-	x.workers = r.region.AddSubnet(ocisim.Subnet{VCN: x.vcn, Name: "workers", CIDR: workersCIDR, SecurityLists: []string{x.old, x.workList}})
-	x.far = r.region.AddSubnet(ocisim.Subnet{VCN: x.vcn, Name: "far", CIDR: farCIDR, SecurityLists: []string{x.farList}})
+	x.front = r.region.AddSubnet(ocisim.Subnet{VCN: x.vcn, Name: "front", CIDR: frontCIDR, IPv6CIDR: frontCIDR6, SecurityLists: []string{x.frontList}})
+	x.workers = r.region.AddSubnet(ocisim.Subnet{VCN: x.vcn, Name: "workers", CIDR: workersCIDR, IPv6CIDR: workersCIDR6, SecurityLists: []string{x.old, x.workList}})
+	x.far = r.region.AddSubnet(ocisim.Subnet{VCN: x.vcn, Name: "far", CIDR: farCIDR, IPv6CIDR: farCIDR6, SecurityLists: []string{x.farList}})
 	x.backends = r.region.AddSecurityGroup(ocisim.SecurityGroup{VCN: x.vcn, Name: "backends", Ingress: []ocisim.SecurityRule{{Protocol: "tcp", Ports: "22"}}})
 	r.cfg.Subnet1 = x.front
 	x.start = x.now()
@@ -101,7 +106,7 @@ func (x *ruled) firewall(client *oci.Client) loadbalancer.Firewall {
 	network := client.Network()
 	instances := inventory.New(inventory.Config{CompartmentID: x.r.compartment}, client.Compute(), network)
 	return loadbalancer.Firewall{
-		Rules: firewall.New(firewall.Config{ClusterID: clusterID, KeepAnonymous: x.keepAnonymous, Owners: x.owners}, network, network),
+		Rules: firewall.New(firewall.Config{ClusterID: x.identity, KeepAnonymous: x.keepAnonymous, Owners: x.owners}, network, network),
 		Lists: network,
 		NodeSubnets: func(ctx context.Context, nodes []*v1.Node) (map[string]string, map[string]error) {
 			subnets, unknown := map[string]string{}, map[string]error{}

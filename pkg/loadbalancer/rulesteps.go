@@ -55,17 +55,7 @@ func (p Plan) withRules(changes firewall.Changes, hold bool) Plan {
 	slices.Sort(open)
 	slices.Sort(closed)
 	if len(open) > 0 {
-		for i := range p {
-			after := []int{}
-			if p[i].needsRules() {
-				after = append(after, 0)
-			}
-			for _, before := range p[i].After {
-				after = append(after, before+1)
-			}
-			p[i].After = after
-		}
-		p = slices.Insert(p, 0, Step{Action: OpenRules, Want: -1, Detail: strings.Join(open, "; ")})
+		p = p.first(Step{Action: OpenRules, Want: -1, Detail: strings.Join(open, "; ")}, Step.needsRules)
 	}
 	if len(closed) > 0 && !hold {
 		all := make([]int, len(p))
@@ -77,10 +67,13 @@ func (p Plan) withRules(changes firewall.Changes, hold bool) Plan {
 	return p
 }
 
-// needsRules says whether a step brings traffic that rules have to let through.
-func (s Step) needsRules() bool {
+// needsRules says whether rules have to be open before a step.
+func (s Step) needsRules() bool { return s.bringsTraffic() || s.Action == UpdateNSGs }
+
+// bringsTraffic says whether a step brings traffic that rules have to let through.
+func (s Step) bringsTraffic() bool {
 	switch s.Action {
-	case CreateBackendSet, UpdateBackendSet, CreateListener, UpdateListener, UpdateNSGs:
+	case CreateBackendSet, UpdateBackendSet, CreateListener, UpdateListener:
 		return true
 	}
 	return false
@@ -152,6 +145,7 @@ func (op *operation) prepareRules(ctx context.Context, in ruleInputs) error {
 
 // join puts a network security group into the model.
 func (m *Model) join(group string) {
+	m.Group = group
 	if group != "" && !slices.Contains(m.NSGIDs, group) {
 		m.NSGIDs = slices.Sorted(slices.Values(append(slices.Clone(m.NSGIDs), group)))
 	}

@@ -93,11 +93,11 @@ func (s TLSSecret) check() (*x509.Certificate, error) {
 			return nil, fmt.Errorf("%s %w", SecretKeyCA, err)
 		}
 	}
-	key, err := parseKey(string(s.Key), s.Passphrase != "")
+	key, err := parseKey(string(s.Key), s.Passphrase)
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", SecretKeyPrivateKey, err)
 	}
-	if key == nil { // encrypted: the service is the first one to read it
+	if key == nil { // the service is the first one to read it
 		return chain[0], nil
 	}
 	public, ok := chain[0].PublicKey.(interface{ Equal(crypto.PublicKey) bool })
@@ -110,9 +110,6 @@ func (s TLSSecret) check() (*x509.Certificate, error) {
 var (
 	errNoCertificate  = errors.New("is no certificate in PEM form")
 	errBadCertificate = errors.New("has a certificate that cannot be read")
-	errNoKey          = errors.New("is no private key in PEM form")
-	errBadKey         = errors.New("has a private key that cannot be read")
-	errEncryptedKey   = errors.New("is encrypted, and the Secret has no key " + SecretKeyPassphrase)
 )
 
 func parseCertificates(text string) ([]*x509.Certificate, error) {
@@ -142,38 +139,6 @@ func certificatesIn(text string) [][]byte {
 		case block.Type == "CERTIFICATE":
 			out = append(out, block.Bytes)
 		}
-	}
-}
-
-// parseKey reads a private key. Nil without an error is an encrypted one, for which there is a passphrase. Its errors say
-// nothing of the content.
-func parseKey(text string, passphrase bool) (crypto.Signer, error) {
-	for rest := []byte(text); ; {
-		var block *pem.Block
-		block, rest = pem.Decode(rest)
-		switch {
-		case block == nil:
-			return nil, errNoKey
-		case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
-			continue // as EC PARAMETERS
-		case block.Type != "ENCRYPTED PRIVATE KEY" && block.Headers["DEK-Info"] == "":
-		case passphrase:
-			return nil, nil
-		default:
-			return nil, errEncryptedKey
-		}
-		for _, parse := range []func([]byte) (any, error){
-			x509.ParsePKCS8PrivateKey,
-			func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
-			func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
-		} {
-			if key, err := parse(block.Bytes); err == nil {
-				if signer, ok := key.(crypto.Signer); ok {
-					return signer, nil
-				}
-			}
-		}
-		return nil, errBadKey
 	}
 }
 

@@ -90,6 +90,9 @@ func (c *call) checkGroupRule(rule *core.SecurityRule) error {
 	if err := checkProtocol(value(rule.Protocol), rule.IcmpOptions, rule.TcpOptions, rule.UdpOptions); err != nil {
 		return err
 	}
+	if err := checkDescription(rule.Description); err != nil {
+		return err
+	}
 	vcn := value(securityGroups.of(c.target).VcnId)
 	if rule.IsStateless == nil {
 		rule.IsStateless = common.Bool(false)

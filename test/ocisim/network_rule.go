@@ -49,6 +49,16 @@ func checkProtocol(protocol string, icmp *core.IcmpOptions, tcp *core.TcpOptions
 	return nil
 }
 
+// maxRuleDescription is in characters.
+const maxRuleDescription = 255
+
+func checkDescription(text *string) error {
+	if text == nil {
+		return nil
+	}
+	return checkSize("description", *text, 1, maxRuleDescription)
+}
+
 func checkPorts(ranges ...*core.PortRange) error {
 	for _, r := range ranges {
 		if r == nil {

@@ -107,6 +107,9 @@ func (c *call) checkIngress(list string, rules []core.IngressSecurityRule) error
 		if err := checkProtocol(value(rule.Protocol), rule.IcmpOptions, rule.TcpOptions, rule.UdpOptions); err != nil {
 			return err
 		}
+		if err := checkDescription(rule.Description); err != nil {
+			return err
+		}
 		if err := c.checkEnd("source", string(rule.SourceType), value(rule.Source), ""); err != nil {
 			return err
 		}
@@ -122,6 +125,9 @@ func (c *call) checkEgress(list string, rules []core.EgressSecurityRule) error {
 	}
 	for _, rule := range rules {
 		if err := checkProtocol(value(rule.Protocol), rule.IcmpOptions, rule.TcpOptions, rule.UdpOptions); err != nil {
+			return err
+		}
+		if err := checkDescription(rule.Description); err != nil {
 			return err
 		}
 		if err := c.checkEnd("destination", string(rule.DestinationType), value(rule.Destination), ""); err != nil {

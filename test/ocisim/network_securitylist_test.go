@@ -5,6 +5,7 @@ package ocisim_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
@@ -58,6 +59,12 @@ func TestSecurityListValidation(t *testing.T) {
 		"group as source": {object{"ingressSecurityRules": []object{
 			{"protocol": "6", "source": group, "sourceType": "NETWORK_SECURITY_GROUP"},
 		}}, "InvalidParameter"},
+		"long description": {object{"ingressSecurityRules": []object{
+			{"protocol": "6", "source": "10.0.0.0/8", "description": strings.Repeat("ü", 256)},
+		}}, "InvalidParameter"},
+		"longest description": {object{"egressSecurityRules": []object{
+			{"protocol": "6", "destination": "10.0.0.0/8", "description": strings.Repeat("ü", 255)},
+		}}, ""},
 		"201 rules": {object{"ingressSecurityRules": rules(201)}, "LimitExceeded"},
 		"200 rules": {object{"ingressSecurityRules": rules(200)}, ""},
 	}

@@ -162,6 +162,9 @@ func (c *call) tagProblem(freeform map[string]string, defined map[string]map[str
 		if key == "" || utf8.RuneCountInString(key) > maxTagKey {
 			return fmt.Sprintf("the size of a key must be between 1 and %d", maxTagKey)
 		}
+		if strings.ContainsAny(key, ". ") {
+			return fmt.Sprintf("the key '%s' has a dot or a blank", key)
+		}
 		if utf8.RuneCountInString(v) > maxTagValue {
 			return fmt.Sprintf("the size of a value must be at most %d", maxTagValue)
 		}
