@@ -335,7 +335,7 @@ func TestRuleWrites(t *testing.T) {
 	w.open(me, ingress(443, ourMark))
 	w.addRule(me, oracle.GroupRuleMark+owner, 30080)
 	allowed := func(writes ...string) func(*oracle.Question) {
-		return func(q *oracle.Question) { q.Us.Writes = append(writes, ocisim.ServiceLoadBalancer) }
+		return func(q *oracle.Question) { q.Us.Writes = append([]string{ocisim.ServiceLoadBalancer}, writes...) }
 	}
 	w.clean(allowed(oracle.RuleWrites()...))
 	report := w.ask(allowed())
