@@ -117,7 +117,7 @@ func TestNoReplacementWithoutOptIn(t *testing.T) {
 
 // A deletion in the middle of a replacement deletes both balancers.
 func TestDeleteWhileReplacing(t *testing.T) {
-	for _, after := range []time.Duration{time.Second, 3 * time.Second, time.Hour} {
+	for _, after := range []time.Duration{time.Second, 2500 * time.Millisecond, time.Hour} {
 		onMoves(t, 103, func(r *rig, kind oci.BalancerKind, move func(*v1.Service)) {
 			nodes := r.nodes(1)
 			svc := r.mustSync(r.service("web", kind, 80), nodes)
