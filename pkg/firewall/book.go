@@ -24,10 +24,11 @@ type book struct {
 // account is what one owner needs.
 type account struct {
 	// settled means that needs is all that the owner needs, besides opened.
-	settled bool
-	needs   needs
-	opened  needs // what the owner has opened since it last settled
-	legacy  needs
+	settled   bool
+	needs     needs
+	opened    needs // what the owner has opened since it last settled
+	legacy    needs
+	inherited bool // see Claim
 	// touched are the targets that the owner may have had rules on.
 	touched map[Target]struct{}
 }
@@ -74,6 +75,11 @@ func (b *book) settle(owner string, n, legacy needs) []Target {
 		targets = slices.SortedFunc(maps.Keys(a.touched), compareTargets)
 	})
 	return targets
+}
+
+// inherit notes Claim.Inherited.
+func (b *book) inherit(owner string, inherited bool) {
+	b.update(owner, func(a *account) { a.inherited = inherited })
 }
 
 // touched returns the targets that an owner has, or may have had, rules on.

@@ -43,6 +43,9 @@ type Claim struct {
 	// until the owner is released, but only in memory. Once nobody needs such a rule, it is removed, or, with
 	// Config.KeepAnonymous, reported.
 	Legacy map[Target][]Rule
+	// Inherited says that the existing implementation looked after the owner, which is as it was then: rules of NSGs with the
+	// owner's description that are not on one of its targets may be needed all the same, and Sweep leaves them alone.
+	Inherited bool
 }
 
 // Owner is somebody who may need rules.

@@ -63,7 +63,7 @@ func (m *Manager) views(t Target, named []Owner, r *request, alone bool) []view 
 	if r.owner == "" {
 		owners = owners[:0]
 		for owner, a := range m.book.accounts {
-			if a.settled {
+			if _, touched := a.touched[t]; a.settled && (touched || !a.inherited) {
 				owners = append(owners, owner)
 			}
 		}

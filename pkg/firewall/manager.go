@@ -131,6 +131,7 @@ func (m *Manager) Settle(ctx context.Context, c Claim) (Report, error) {
 	if err != nil {
 		return newReport(), err
 	}
+	m.book.inherit(c.Owner, c.Inherited)
 	return m.settle(ctx, c.Owner, want, legacy)
 }
 
@@ -149,6 +150,7 @@ func (m *Manager) Release(ctx context.Context, owner string, c Claim) (Report, e
 		return newReport(), err
 	}
 	m.book.remember(had)
+	m.book.inherit(owner, false)
 	none := needs{}
 	for t := range had {
 		none[t] = ruleSet{}

@@ -37,6 +37,8 @@ type Applied struct {
 	// RuleSets maps the names of rule sets of ours to digests of their rules; empty for one that may not be made yet.
 	RuleSets map[string]string `json:"ruleSets,omitempty"`
 	TLS      *AppliedTLS       `json:"tls,omitempty"`
+	// AsFound is a digest of the Service's settings while its balancer stays as release v1.35 has left it: see asFound.
+	AsFound string `json:"asFound,omitempty"`
 }
 
 // applied is the record of a model that was applied.
@@ -55,6 +57,7 @@ func (m *Model) applied() Applied {
 		Families:       m.Families,
 		RuleSets:       m.RuleSets.digests(),
 		TLS:            m.appliedTLS(),
+		AsFound:        m.AsFound,
 	}
 }
 

@@ -70,6 +70,7 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 		PPv2:                setting(s.PPv2, false),
 		RuleSets:            s.RuleSets,
 		Families:            familiesOf(svc),
+		AsFound:             asFound(svc, facts),
 	}
 	if m.CompartmentID == "" {
 		m.CompartmentID = cfg.CompartmentID
@@ -98,10 +99,14 @@ func Desired(svc *v1.Service, nodes []*v1.Node, s Settings, cfg Config, facts Fa
 		return m, problems
 	}
 	t := selectTargets(nodes, s.Selector, facts.Gone)
-	fam = fam.narrow(svc, t)
-	problems = append(problems, m.ports(svc, s, fam, t)...)
-	problems = append(problems, m.checkTargets(t, fam)...)
+	narrow := fam.narrow(svc, t)
+	serving, found := m.serving(narrow, fam, facts.Live)
+	problems = append(problems, found...)
+	problems = append(problems, m.ports(svc, s, serving, t)...)
+	problems = append(problems, m.keepSourceAsFound(svc)...)
+	problems = append(problems, m.checkTargets(t, narrow)...)
 	problems = append(problems, m.secure(svc, s, facts)...)
+	problems = append(problems, m.checkRulesAsFound(svc, chooseRules(s, cfg))...)
 	return m, problems
 }
 

@@ -156,7 +156,7 @@ func (op *operation) update(ctx context.Context, settings Settings, problems Pro
 			told = true
 		}
 		if plan = op.withRules(ctx, plan); len(plan) > 0 {
-			op.saveTakeover(ctx, b)
+			op.saveTakeover(ctx, b, model)
 		}
 		return plan
 	})
@@ -179,7 +179,7 @@ func (op *operation) updateBackends(ctx context.Context) error {
 		return ErrMissing
 	}
 	settings, problems := ParseAnnotations(op.svc.Annotations, live.Kind)
-	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, Facts{Live: live, Last: lastApplied(op.svc), Gone: op.m.deps.Gone})
+	model, more := Desired(op.svc, op.nodes, settings, op.m.cfg, Facts{Live: live, Last: op.last(), Gone: op.m.deps.Gone})
 	// Whatever else is wrong with the Service, Ensure tells; its backends follow the nodes all the same.
 	problems = append(problems, more...)
 	if fatal := problems.filter(func(p Problem) bool { return p.Fatal && p.Nodes }); len(fatal) > 0 {

@@ -45,6 +45,8 @@ type serviceMemory struct {
 	sent string
 	// rules are the security rules as they were last in order; nil if this process has not seen that.
 	rules *RulesApplied
+	// asFound is Applied.AsFound, for where that cannot be recorded.
+	asFound string
 	// deletion is the last try to delete the balancer; nil if there was none that failed.
 	deletion *delayedDeletion
 	// successor is what is known about the balancer that is to replace this one.

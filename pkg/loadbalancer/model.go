@@ -103,6 +103,9 @@ type Model struct {
 	// PlainCheck makes health checks go without TLS to backend sets with TLS.
 	PlainCheck Setting[bool]
 
+	// AsFound, if it is not empty, leaves what release v1.35 has made as it is: see asFound.
+	AsFound string
+
 	// KeepBackends leaves the backends of existing backend sets as they are.
 	KeepBackends bool
 }

@@ -42,6 +42,7 @@ const (
 	ReasonSynced               = "Synced"
 	ReasonTLSSecret            = "TLSSecretUnusable"
 	ReasonCertificateTime      = "CertificateNotValid"
+	ReasonAsFound              = "LeftAsFound"
 )
 
 // Problem is something that the user should know about a Service. A fatal one stops the sync before any write; the others

@@ -61,6 +61,9 @@ func needOf(svc *v1.Service, s Settings, choice RuleChoice, m *Model) Need {
 	}
 	if n.Groups {
 		n.BackendGroups = s.BackendNSGIDs
+		if m.AsFound != "" {
+			n.keepPortsAsFound()
+		}
 		return n
 	}
 	n.Subnets = slices.Sorted(slices.Values(m.SubnetIDs))

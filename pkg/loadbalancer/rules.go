@@ -229,7 +229,8 @@ func (p *rulePlanner) claim(ctx context.Context, left *Need) {
 		kept.addAll(rulesOf(n, p.readSubnets(ctx, n, false)))
 	}
 	all.addAll(kept)
-	w.claim = firewall.Claim{Owner: string(p.op.svc.UID), Rules: all}
+	inherited := p.in.model == nil || p.in.model.AsFound != ""
+	w.claim = firewall.Claim{Owner: string(p.op.svc.UID), Rules: all, Inherited: inherited}
 	if w.applied.Legacy != nil {
 		w.claim.Legacy = legacyRules(*w.applied.Legacy, p.readSubnets(ctx, *w.applied.Legacy, false))
 	}

@@ -192,6 +192,9 @@ func (op *operation) last() Applied {
 		a.RuleSets = map[string]string{}
 	}
 	maps.Copy(a.RuleSets, op.mem.ruleSets)
+	if a.Kind == "" && op.only == nil { // it could not be recorded
+		a.AsFound = op.mem.asFound
+	}
 	return a
 }
 

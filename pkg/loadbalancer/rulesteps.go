@@ -30,16 +30,6 @@ func (op *operation) withRules(ctx context.Context, plan Plan) Plan {
 	return plan.withRules(changes, w.hold)
 }
 
-// saveTakeover records, before the first change of a balancer that the existing implementation has made, what rules that has
-// written: afterwards the balancer does not show any more whose it was.
-func (op *operation) saveTakeover(ctx context.Context, live *oci.Balancer) {
-	if op.rules == nil || op.rules.takeover == nil {
-		return
-	}
-	op.mem.rules, op.rules.takeover = op.rules.takeover, nil
-	op.save(ctx, live.ID, Applied{Kind: live.Kind, CompartmentID: live.CompartmentID, Rules: op.mem.rules})
-}
-
 // withRules puts the opening of rules before everything that needs them, and the closing behind everything. hold leaves the
 // closing out.
 func (p Plan) withRules(changes firewall.Changes, hold bool) Plan {

@@ -105,6 +105,7 @@ func (m *Model) secure(svc *v1.Service, s Settings, facts Facts) Problems {
 	slices.Sort(m.Adopted)
 	m.Adopted = slices.Compact(m.Adopted)
 	w.problems = append(w.problems, w.needTLS(taken)...)
+	w.problems = append(w.problems, m.keepTLSAsFound(w.live)...)
 	return w.problems
 }
 

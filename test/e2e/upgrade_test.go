@@ -5,23 +5,17 @@ package e2e_test
 
 import (
 	"crypto/tls"
-	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/oracle/oci-go-sdk/v65/common"
-	"github.com/oracle/oci-go-sdk/v65/loadbalancer"
-	"github.com/oracle/oci-go-sdk/v65/networkloadbalancer"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
-	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/server"
 	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
 )
 
@@ -34,7 +28,7 @@ const (
 
 // oldManifest starts our binary with the flags and the environment of release v1.35's manifest. Only the path of the
 // config is another one; and since there is no pod, the kubeconfigs stand for what a pod finds in its file system.
-func (l *lab) oldManifest() *lab {
+func (l *lab) oldManifest(name string, flags ...string) *lab {
 	l.t.Helper()
 	text, err := os.ReadFile(oldDaemonSet)
 	if err != nil {
@@ -59,28 +53,21 @@ func (l *lab) oldManifest() *lab {
 	for _, flag := range []string{"kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig"} {
 		args = append(args, "--"+flag+"="+kubeconfig)
 	}
-	l.ccm = l.start("v1.35", env, args...)
+	l.ccm = l.start(name, env, append(args, flags...)...)
 	return l.watch()
 }
 
 // TestUpgrade: a cluster of release v1.35 gets our binary and nothing else. Its ClusterRole, flags, environment and
 // balancers stay.
 func TestUpgrade(t *testing.T) {
-	l := newLab(t, testbed.Options{
-		RBAC:   testbed.OldRBAC,
-		Config: func(b *testbed.Bed) string { return testbed.WithoutRules(testbed.UserConfig(b)) }, // the region has no rules of v1.35's
-	})
-	old, err := l.Server.User("old")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := l.oldService("a", "lb")
-	b := l.oldService("b", "nlb")
-	l.oldLoadBalancer(old, a)
-	l.oldNetworkLoadBalancer(old, b)
+	l := newLab(t, testbed.Options{RBAC: testbed.OldRBAC})
+	former := l.former()
+	lists := l.Region.SecurityLists()
+	a := l.inherit(former, "a", "lb", nil)
+	b := l.inherit(former, "b", "nlb", nil)
 	before := string(l.Region.Snapshot())
 
-	l.oldManifest()
+	l.oldManifest("v1.35")
 	l.eventually("nodes initialised", l.NodesInitialized)
 	l.until("both Services are looked at", func() (bool, string) {
 		seen := l.calls(func(c ocisim.Call) bool {
@@ -118,6 +105,7 @@ func TestUpgrade(t *testing.T) {
 		l.gone(name)
 	}
 	l.empty()
+	l.closeByHand(lists)
 
 	// What the old role lacks is told once, and nothing was tried that it forbids.
 	l.event("kube-system", "cloud-controller-manager", "PermissionMissing", "namespaces", "clusterId")
@@ -129,126 +117,6 @@ func TestUpgrade(t *testing.T) {
 	}
 	l.stop()
 	l.onlyTheServiceAccount()
-}
-
-// oldService is a Service as v1.35 leaves it, before its balancer has an address.
-func (l *lab) oldService(name, kind string) *v1.Service {
-	return l.service(name, kind, func(svc *v1.Service) { svc.Finalizers = []string{lbFinalizer} })
-}
-
-// inStatus writes the address of a balancer into the status of its Service.
-func (l *lab) inStatus(svc *v1.Service, ip string) {
-	l.t.Helper()
-	svc.Status.LoadBalancer.Ingress = []v1.LoadBalancerIngress{{IP: ip}}
-	if _, err := l.Cluster.Client().CoreV1().Services(svc.Namespace).UpdateStatus(l.ctx, svc, metav1.UpdateOptions{}); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
-// asUser lets a client of the SDK call the region as a user.
-func (l *lab) asUser(u *server.User, base *common.BaseClient) {
-	base.HTTPClient = &http.Client{Transport: l.Region.Transport()}
-}
-
-func credentials(u *server.User) common.ConfigurationProvider {
-	return common.NewRawConfigurationProvider(u.Tenancy, u.OCID, u.Region, u.Fingerprint, u.PrivateKeyPEM(), nil)
-}
-
-// oldLoadBalancer makes what v1.35 makes of a Service with one port (contract/ccm.md §3, §4.4, §4.11, §4.12).
-func (l *lab) oldLoadBalancer(u *server.User, svc *v1.Service) {
-	l.t.Helper()
-	client, err := loadbalancer.NewLoadBalancerClientWithConfigurationProvider(credentials(u))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.asUser(u, &client.BaseClient)
-	var backends []loadbalancer.BackendDetails
-	for i := range 3 {
-		backends = append(backends, loadbalancer.BackendDetails{
-			IpAddress: common.String(testbed.NodeIP(i)), Port: common.Int(int(svc.Spec.Ports[0].NodePort)), Weight: common.Int(1),
-		})
-	}
-	_, err = client.CreateLoadBalancer(l.ctx, loadbalancer.CreateLoadBalancerRequest{
-		OpcRetryToken: common.String(string(svc.UID)),
-		CreateLoadBalancerDetails: loadbalancer.CreateLoadBalancerDetails{
-			CompartmentId: common.String(testbed.Compartment), DisplayName: common.String(string(svc.UID)),
-			ShapeName: common.String("100Mbps"), SubnetIds: []string{testbed.PublicSubnet}, IsPrivate: common.Bool(false),
-			IpMode: loadbalancer.CreateLoadBalancerDetailsIpModeIpv4,
-			BackendSets: map[string]loadbalancer.BackendSetDetails{"TCP-80": {
-				Policy: common.String("ROUND_ROBIN"), Backends: backends,
-				HealthChecker: &loadbalancer.HealthCheckerDetails{
-					Protocol: common.String("HTTP"), Port: common.Int(10256), UrlPath: common.String("/healthz"), ReturnCode: common.Int(200),
-					Retries: common.Int(3), TimeoutInMillis: common.Int(3000), IntervalInMillis: common.Int(10000), IsForcePlainText: common.Bool(false),
-				},
-			}},
-			Listeners: map[string]loadbalancer.ListenerDetails{"TCP-80": {
-				DefaultBackendSetName: common.String("TCP-80"), Port: common.Int(80), Protocol: common.String("TCP"),
-			}},
-		},
-	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.until("the old load balancer", func() (bool, string) {
-		all := l.Region.LoadBalancers()
-		if len(all) != 1 || all[0].LifecycleState != loadbalancer.LoadBalancerLifecycleStateActive {
-			return false, fmt.Sprint(len(all))
-		}
-		l.inStatus(svc, *all[0].IpAddresses[0].IpAddress)
-		return true, ""
-	})
-}
-
-// oldNetworkLoadBalancer is the same for a network load balancer.
-func (l *lab) oldNetworkLoadBalancer(u *server.User, svc *v1.Service) {
-	l.t.Helper()
-	client, err := networkloadbalancer.NewNetworkLoadBalancerClientWithConfigurationProvider(credentials(u))
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.asUser(u, &client.BaseClient)
-	var backends []networkloadbalancer.Backend
-	for i := range 3 {
-		backends = append(backends, networkloadbalancer.Backend{
-			IpAddress: common.String(testbed.NodeIP(i)), TargetId: common.String(testbed.InstanceID(i)),
-			Port: common.Int(int(svc.Spec.Ports[0].NodePort)), Weight: common.Int(1),
-		})
-	}
-	_, err = client.CreateNetworkLoadBalancer(l.ctx, networkloadbalancer.CreateNetworkLoadBalancerRequest{
-		OpcRetryToken: common.String(string(svc.UID)),
-		CreateNetworkLoadBalancerDetails: networkloadbalancer.CreateNetworkLoadBalancerDetails{
-			CompartmentId: common.String(testbed.Compartment), SubnetId: common.String(testbed.PublicSubnet), IsPrivate: common.Bool(false),
-			DisplayName:  common.String(svc.Namespace + "/" + svc.Name + "/" + string(svc.UID)),
-			NlbIpVersion: networkloadbalancer.NlbIpVersionIpv4,
-			BackendSets: map[string]networkloadbalancer.BackendSetDetails{"TCP-80": {
-				Policy: networkloadbalancer.NetworkLoadBalancingPolicyFiveTuple, Backends: backends,
-				IsPreserveSource: common.Bool(false), IpVersion: networkloadbalancer.IpVersionIpv4,
-				HealthChecker: &networkloadbalancer.HealthChecker{
-					Protocol: networkloadbalancer.HealthCheckProtocolsHttp, Port: common.Int(10256), UrlPath: common.String("/healthz"),
-					ReturnCode: common.Int(200), Retries: common.Int(3), TimeoutInMillis: common.Int(3000), IntervalInMillis: common.Int(10000),
-				},
-			}},
-			Listeners: map[string]networkloadbalancer.ListenerDetails{"TCP-80": {
-				Name: common.String("TCP-80"), DefaultBackendSetName: common.String("TCP-80"), Port: common.Int(80),
-				Protocol: networkloadbalancer.ListenerProtocolsTcp, IpVersion: networkloadbalancer.IpVersionIpv4,
-			}},
-		},
-	})
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	l.until("the old network load balancer", func() (bool, string) {
-		all := l.Region.NetworkLoadBalancers()
-		if len(all) != 1 || all[0].LifecycleState != networkloadbalancer.LifecycleStateActive {
-			return false, fmt.Sprint(len(all))
-		}
-		for _, address := range all[0].IpAddresses {
-			if address.IsPublic != nil && *address.IsPublic {
-				l.inStatus(svc, *address.IpAddress)
-			}
-		}
-		return true, ""
-	})
 }
 
 // adopted checks that the two oldest balancers still are those of a and b, with the shape that they had and with the
