@@ -48,7 +48,8 @@ func TestUnknownAnnotationsAreToldOnce(t *testing.T) {
 		for key, known := range unknown {
 			found := 0
 			for _, e := range all {
-				if strings.Contains(e.Message, "annotation "+key+" ") && strings.Contains(e.Message[strings.Index(e.Message, "did you mean"):], known) {
+				_, proposal, _ := strings.Cut(e.Message, "did you mean")
+				if strings.Contains(e.Message, "annotation "+key+" ") && strings.Contains(proposal, known) {
 					found += e.count
 				}
 			}
