@@ -72,12 +72,12 @@ test-unit: control-plane ## Unit and component tests, with the race detector.
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
-LONG := TestUpgrade|TestRollBack|TestRollBackInADeletion|TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestRandomChangesWithRules|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode
+LONG := TestUpgrade|TestRollBack|TestRollBackInADeletion|TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestRandomChangesWithRules|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode|TestManyVolumesCostFewCalls|TestVolumesInBadWeather
 
 .PHONY: test-long
 test-long: ## Component tests of hours and crowds, without the race detector.
 	$(call say,hours and crowds on virtual time)
-	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./test/ocisim/scenario $(ARGS)
+	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/blockvolume ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./test/ocisim/scenario $(ARGS)
 
 .PHONY: test-web
 test-web: ## The simulator's web page in headless Chromium, which is installed if that is possible (root and apt). Screenshots are in bin/test-web.

@@ -29,7 +29,7 @@ func (m *Manager) Audit(ctx context.Context, svcs []*v1.Service, nodes []*v1.Nod
 	var wanting []types.NamespacedName
 	var errs []error
 	for _, svc := range svcs {
-		if svc.DeletionTimestamp != nil || m.locks.busy(svc.UID) {
+		if svc.DeletionTimestamp != nil || m.locks.Busy(svc.UID) {
 			continue
 		}
 		// What the memory holds is not needed, and not ours without the lock.

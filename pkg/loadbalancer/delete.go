@@ -24,7 +24,7 @@ const deleting = "delete the balancer"
 func (m *Manager) Delete(ctx context.Context, svc *v1.Service) error {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.DeleteTimeout)
 	defer cancel()
-	release, err := m.locks.acquire(ctx, svc.UID)
+	release, err := m.locks.Acquire(ctx, svc.UID)
 	if err != nil {
 		return fmt.Errorf("delete the balancer of Service %s: another operation on it did not end: %w", serviceKey(svc), err)
 	}

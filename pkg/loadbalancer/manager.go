@@ -12,8 +12,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/oracle/oci-cloud-controller-manager/internal/keylock"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
@@ -26,7 +28,7 @@ type Manager struct {
 	principals *principals
 
 	started time.Time
-	locks   *locks
+	locks   *keylock.Locks[types.UID]
 	memory  *memory
 	lists   *snapshots[place, []*oci.Balancer]
 	subnets *snapshots[string, *oci.Subnet]
@@ -48,7 +50,7 @@ func New(cfg Config, deps Deps) *Manager {
 		cfg:     cfg.withDefaults(),
 		deps:    deps,
 		started: time.Now(),
-		locks:   newLocks(),
+		locks:   keylock.New[types.UID](),
 		memory:  newMemory(),
 		secrets: newSecretCache(),
 	}
@@ -113,7 +115,7 @@ func (m *Manager) UpdateBackends(ctx context.Context, svc *v1.Service, nodes []*
 func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.OperationTimeout)
 	defer cancel()
-	release, err := m.locks.acquire(ctx, svc.UID)
+	release, err := m.locks.Acquire(ctx, svc.UID)
 	if err != nil {
 		return nil, false, fmt.Errorf("look up the balancer of Service %s: another operation on it did not end: %w", serviceKey(svc), err)
 	}
@@ -149,12 +151,12 @@ func (m *Manager) Exists(ctx context.Context, svc *v1.Service) (*v1.LoadBalancer
 // locked runs an operation under the Service's lock, with the Service as it is now.
 func (m *Manager) locked(ctx context.Context, svc *v1.Service, nodes []*v1.Node, holdUntil time.Time, do func(context.Context, *operation) error) error {
 	lockCtx, cancel := context.WithDeadlineCause(ctx, holdUntil, errHeld)
-	release, err := m.locks.acquire(lockCtx, svc.UID)
+	release, err := m.locks.Acquire(lockCtx, svc.UID)
 	cancel()
 	switch {
 	case errors.Is(err, errHeld):
 		return &Pending{What: "another operation on the Service", wait: func(ctx context.Context) error {
-			release, err := m.locks.acquire(ctx, svc.UID)
+			release, err := m.locks.Acquire(ctx, svc.UID)
 			if err == nil {
 				release()
 			}

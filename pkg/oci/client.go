@@ -22,18 +22,21 @@ import (
 // Service names an OCI service. The values are used as metric labels and as keys of Options.Endpoints.
 type Service string
 
-// The services that the cloud controller manager needs.
+// The services that the components need.
 const (
 	ServiceCompute             Service = "compute"
 	ServiceVirtualNetwork      Service = "virtualnetwork"
 	ServiceIdentity            Service = "identity"
 	ServiceLoadBalancer        Service = "loadbalancer"
 	ServiceNetworkLoadBalancer Service = "networkloadbalancer"
+	ServiceBlockStorage        Service = "blockstorage"
 )
 
 // Services are all services a Client talks to.
 func Services() []Service {
-	return []Service{ServiceCompute, ServiceVirtualNetwork, ServiceIdentity, ServiceLoadBalancer, ServiceNetworkLoadBalancer}
+	return []Service{
+		ServiceCompute, ServiceVirtualNetwork, ServiceIdentity, ServiceLoadBalancer, ServiceNetworkLoadBalancer, ServiceBlockStorage,
+	}
 }
 
 const (
@@ -91,6 +94,7 @@ type Client struct {
 	identity            identity.IdentityClient
 	loadBalancer        loadbalancer.LoadBalancerClient
 	networkLoadBalancer networkloadbalancer.NetworkLoadBalancerClient
+	blockStorage        core.BlockstorageClient
 
 	// These two hold the waiters, which their callers share.
 	loadBalancers        *LoadBalancers
@@ -169,12 +173,14 @@ func (c *Client) buildServices(o Options, region string, transport http.RoundTri
 	c.identity.BaseClient, c.identity.BasePath = base, "20160918"
 	c.loadBalancer.BaseClient, c.loadBalancer.BasePath = base, "20170115"
 	c.networkLoadBalancer.BaseClient, c.networkLoadBalancer.BasePath = base, "20200501"
+	c.blockStorage.BaseClient, c.blockStorage.BasePath = base, "20160918"
 
 	c.compute.SetRegion(region)
 	c.network.SetRegion(region)
 	c.identity.SetRegion(region)
 	c.loadBalancer.SetRegion(region)
 	c.networkLoadBalancer.SetRegion(region)
+	c.blockStorage.SetRegion(region)
 
 	known := map[Service]*common.BaseClient{
 		ServiceCompute:             &c.compute.BaseClient,
@@ -182,6 +188,7 @@ func (c *Client) buildServices(o Options, region string, transport http.RoundTri
 		ServiceIdentity:            &c.identity.BaseClient,
 		ServiceLoadBalancer:        &c.loadBalancer.BaseClient,
 		ServiceNetworkLoadBalancer: &c.networkLoadBalancer.BaseClient,
+		ServiceBlockStorage:        &c.blockStorage.BaseClient,
 	}
 	for service := range o.Endpoints {
 		if known[service] == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 )
 
-// Compute reads instances and their attachments.
+// Compute reads instances and their attachments, and attaches volumes to them.
 type Compute struct {
 	client *Client
 }
@@ -84,7 +84,7 @@ func (s *Compute) ListVNICAttachments(ctx context.Context, compartmentID, instan
 }
 
 func instanceFromSDK(i core.Instance) *Instance {
-	return &Instance{
+	out := &Instance{
 		ID:                 value(i.Id),
 		CompartmentID:      value(i.CompartmentId),
 		AvailabilityDomain: value(i.AvailabilityDomain),
@@ -97,6 +97,10 @@ func instanceFromSDK(i core.Instance) *Instance {
 		TimeCreated:        timeValue(i.TimeCreated),
 		Tags:               Tags{Freeform: i.FreeformTags, Defined: i.DefinedTags},
 	}
+	if i.LaunchOptions != nil {
+		out.PVEncryption = value(i.LaunchOptions.IsPvEncryptionInTransitEnabled)
+	}
+	return out
 }
 
 func vnicAttachmentFromSDK(a core.VnicAttachment) *VNICAttachment {

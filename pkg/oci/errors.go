@@ -31,6 +31,8 @@ var (
 	ErrGroupInUse = errors.New("network security group is in use")
 	// ErrLimitExceeded is a service limit of the tenancy or a quota of the compartment.
 	ErrLimitExceeded = errors.New("limit or quota exceeded")
+	// ErrOutOfCapacity means that the availability domain has no room: the request was refused, and nothing was made.
+	ErrOutOfCapacity = errors.New("out of capacity")
 	// ErrUnauthorized is any 401: the signature or the token was not accepted.
 	ErrUnauthorized = errors.New("not authenticated")
 	// ErrInvalidRetryToken is a 409 for a retry token that was used before with another body, or whose resource is gone.
@@ -46,6 +48,9 @@ const (
 	codeLimitExceeded         = "LimitExceeded"
 	codeQuotaExceeded         = "QuotaExceeded"
 	codePreconditionFailed    = "PreconditionFailed" // an outdated ETag is NoEtagMatch
+	codeSeOutOfCapacity       = "SeOutOfCapacity"
+	codeOutOfCapacity         = "OutOfCapacity"
+	codeOutOfHostCapacity     = "OutOfHostCapacity"
 )
 
 // Error is a failed operation of an OCI service.
@@ -117,12 +122,26 @@ func (e *Error) Is(target error) bool {
 		return e.Status == http.StatusPreconditionFailed && e.Code == codePreconditionFailed && e.Service == ServiceVirtualNetwork
 	case ErrLimitExceeded:
 		return e.Code == codeLimitExceeded || e.Code == codeQuotaExceeded
+	case ErrOutOfCapacity:
+		return e.outOfCapacity()
 	case ErrUnauthorized:
 		return e.Status == http.StatusUnauthorized
 	case ErrInvalidRetryToken:
 		return e.Status == http.StatusConflict && e.Code == codeInvalidatedRetryToken
 	}
 	return false
+}
+
+// outOfCapacity knows the codes for it and, since the services also answer it as an InternalServerError like any other
+// (oci-api.md §2.3), the words "out of … capacity" of that answer. It is the one place where a text counts: taken for a
+// failure of the service, the request would be repeated for half a minute, and its outcome would be in doubt.
+func (e *Error) outOfCapacity() bool {
+	switch e.Code {
+	case codeSeOutOfCapacity, codeOutOfCapacity, codeOutOfHostCapacity:
+		return true
+	}
+	message := strings.ToLower(e.Message)
+	return e.Status == http.StatusInternalServerError && strings.Contains(message, "out of ") && strings.Contains(message, "capacity")
 }
 
 // newError turns what the SDK returned for one request into an *Error.

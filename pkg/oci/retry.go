@@ -95,6 +95,9 @@ func (p *retryPolicy) reason(e *Error) string {
 		}
 		return ""
 
+	case errors.Is(e, ErrOutOfCapacity):
+		return "" // it is an answer, whatever its status
+
 	// Of these nobody knows.
 	case e.Status >= 500 && e.Status != http.StatusNotImplemented:
 		if p.op.repeatable {

@@ -28,6 +28,7 @@ type Instance struct {
 	State              string
 	Metadata           map[string]string
 	TimeCreated        time.Time
+	PVEncryption       bool   // launch option: paravirtualized attachments are encrypted in transit
 	ETag               string // of a single read; lists have none
 	Tags
 }
