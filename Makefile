@@ -72,12 +72,12 @@ test-unit: control-plane ## Unit and component tests, with the race detector.
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
-LONG := TestUpgrade|TestRollBack|TestRollBackInADeletion|TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestRandomChangesWithRules|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode|TestManyVolumesCostFewCalls|TestVolumesInBadWeather
+LONG := TestUpgrade|TestRollBack|TestRollBackInADeletion|TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestRandomChangesWithRules|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode|TestManyVolumesCostFewCalls|TestVolumesInBadWeather|TestKilledAfterAnyCommand|TestTheWrongDisk|TestNothingIsFormattedThatIsNotEmpty
 
 .PHONY: test-long
 test-long: ## Component tests of hours and crowds, without the race detector.
 	$(call say,hours and crowds on virtual time)
-	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/blockvolume ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./test/ocisim/scenario $(ARGS)
+	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/blockvolume ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./pkg/host ./test/ocisim/scenario $(ARGS)
 
 .PHONY: test-web
 test-web: ## The simulator's web page in headless Chromium, which is installed if that is possible (root and apt). Screenshots are in bin/test-web.
@@ -105,7 +105,7 @@ control-plane:
 test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mode Linux (Debian packages, built once in a minute).
 	$(call say,tests in a Linux guest)
 	@test/vm/build.sh >/dev/null
-	@go test -count=1 -v -run 'TestLIO' -exec $(CURDIR)/test/vm/exec.sh ./test/ocisim/bodies $(ARGS)
+	@go test -count=1 -v -p 1 -run 'TestLIO|TestVM' -exec $(CURDIR)/test/vm/exec.sh ./test/ocisim/bodies ./pkg/host $(ARGS)
 
 # As root: the suite makes network namespaces, which nobody else sees and which end with it.
 .PHONY: test-traffic

@@ -14,10 +14,10 @@ if [ -e "$guest/root.ext4" ]; then echo "$guest"; exit 0; fi
 for tool in apt-get dpkg-deb depmod modprobe mke2fs; do
 	command -v $tool >/dev/null || { echo "test/vm: $tool is missing: install apt, dpkg, kmod and e2fsprogs" >&2; exit 3; }
 done
-packages="busybox-static dash udev kmod mount util-linux e2fsprogs open-iscsi netbase iproute2"
+packages="busybox-static dash udev kmod mount util-linux e2fsprogs open-iscsi netbase iproute2 xfsprogs multipath-tools dmsetup"
 # What the closure brings along and nothing in the guest runs.
-unused='^(perl|libperl|python3|libpython3|libicu72|dpkg_|tar_|coreutils|passwd|adduser|debconf|initramfs-tools|linux-base|klibc-utils|libklibc|gcc-12-base|libdb5|libgdbm|ucf|cpio_)'
-modules="sd_mod iscsi_tcp target_core_mod target_core_file iscsi_target_mod tcm_loop crc32c_generic md5 sha1_generic sha256_generic"
+unused='^(perl|libperl|python3|libpython3|libicu72|dpkg_|tar_|coreutils|passwd|adduser|debconf|initramfs-tools|linux-base|klibc-utils|libklibc|gcc-12-base|libdb5|libgdbm|ucf|cpio_|libstdc\+\+6|sg3-utils_|libsqlite3-0|media-types|readline-common)'
+modules="sd_mod iscsi_tcp target_core_mod target_core_file iscsi_target_mod tcm_loop dm_mod dm_multipath dm_service_time dm_round_robin crc32c_generic md5 sha1_generic sha256_generic"
 
 debs=$cache/packages
 work=$(mktemp -d)
@@ -45,7 +45,7 @@ for applet in $("$root/bin/busybox" --list); do
 done
 cp -r "$here/etc/." "$root/etc/"
 install -m 755 "$here/init" "$root/guest-init"
-mkdir -p "$root"/{proc,sys,dev,run,tmp,mnt,root,job,etc/target,var/lib/iscsi}
+mkdir -p "$root"/{proc,sys,dev,run,tmp,mnt,root,job,etc/target,etc/multipath,var/lib/iscsi}
 ln -sfn /proc/self/mounts "$root/etc/mtab"
 ldconfig -r "$root"
 

@@ -50,6 +50,11 @@ loopback() { echo "$target/loopback/naa.6001405$(printf %s "$OCISIM_SERIAL" | cu
 
 disk() {
 	modprobe -a sd_mod tcm_loop
+	# For a rule of udev that makes consistent device paths: which one the disk with this serial has.
+	if [ -n "$OCISIM_DEVICE" ]; then
+		mkdir -p /run/oracleoci
+		echo "${OCISIM_DEVICE##*/}" >"/run/oracleoci/$OCISIM_SERIAL"
+	fi
 	group=$(loopback)
 	mkdir -p "$group"
 	grep -q naa "$group/nexus" 2>/dev/null || echo "naa.6001406$(printf %s "$OCISIM_SERIAL" | cut -c1-9)" >"$group/nexus"

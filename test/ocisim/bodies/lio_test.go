@@ -4,7 +4,6 @@
 package bodies_test
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -20,9 +19,6 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/bodies"
 )
 
-//go:embed lio.sh
-var lio []byte
-
 // newLIO is a lab whose attachments are targets of this kernel. Few machines have one: make test-vm runs the test in a
 // guest that does.
 func newLIO(t *testing.T) *lab {
@@ -32,7 +28,7 @@ func newLIO(t *testing.T) *lab {
 	}
 	dir := t.TempDir()
 	script := filepath.Join(dir, "lio.sh")
-	if err := os.WriteFile(script, lio, 0o755); err != nil {
+	if err := os.WriteFile(script, []byte(bodies.LIOScript()), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	body, err := bodies.NewISCSI(bodies.ISCSIOptions{Command: []string{"/bin/sh", script}, Dir: filepath.Join(dir, "volumes")})
