@@ -74,7 +74,12 @@ func (op *operation) releaseRules(ctx context.Context, b *oci.Balancer, left []l
 	claim := firewall.Claim{Owner: string(op.svc.UID)}
 	rules := ruleSet{}
 	var inUse []string
-	for _, n := range append(before.unkempt(), before.Need) {
+	needs := append(before.unkempt(), before.Need)
+	if !guessed {
+		// A process may have ended in the middle of a change: then there are rules that are not recorded yet.
+		needs = append(needs, op.guessRules(b).Need)
+	}
+	for _, n := range needs {
 		if b != nil {
 			n.Subnets = union(n.Subnets, b.SubnetIDs)
 		}
