@@ -3,8 +3,9 @@
 
 // Command crash kills the cloud-controller-manager (SIGKILL) after each single call to OCI of each scenario, for both
 // kinds of balancers, starts it again, and checks that the end is the same as without the kill: one balancer as
-// the Service wants it, or none, and nothing left over. Its last line says how many kill points there were, and how many
-// leaks and duplicates.
+// the Service wants it, with its security rules, its network security group and its certificates, or none of it; nothing
+// left over, and nothing of others lost. Its last line says how many kill points there were, and how many leaks and
+// duplicates.
 package main
 
 import (
@@ -13,12 +14,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
-	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
-	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
+	"golang.org/x/sync/errgroup"
 )
 
 func main() { os.Exit(crash()) }
@@ -27,10 +29,11 @@ func main() { os.Exit(crash()) }
 func crash() int {
 	only := flag.String("run", "", "scenarios to run, comma separated (default: all): lb/create, nlb/delete, …")
 	stride := flag.Int("stride", 1, "take every n-th kill point only")
+	beds := flag.Int("beds", 4, "regions with a cluster each that work side by side: a scenario mostly waits")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *only, *stride); err != nil {
+	if err := run(ctx, *only, max(1, *stride), max(1, *beds)); err != nil {
 		fmt.Fprintln(os.Stderr, "crash:", err)
 		return 1
 	}
@@ -42,60 +45,95 @@ type tally struct {
 	points, leaks, duplicates, stuck int
 }
 
+func (t *tally) add(other tally) {
+	t.points += other.points
+	t.leaks += other.leaks
+	t.duplicates += other.duplicates
+	t.stuck += other.stuck
+}
+
 func (t *tally) bad() int { return t.leaks + t.duplicates + t.stuck }
 
-func run(ctx context.Context, only string, stride int) error {
-	bed, err := testbed.Start(ctx, testbed.Options{
-		Region: ocisim.Options{Seed: 7, Durations: testbed.QuickDurations(), Behaviour: behaviour()},
-	})
+// total is the tally of all scenarios, wherever they run.
+type total struct {
+	mu sync.Mutex
+	tally
+}
+
+func run(ctx context.Context, only string, stride, beds int) error {
+	todo, err := chosen(only)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = bed.Stop() }()
-	var total tally
-	for _, kind := range []string{"lb", "nlb"} {
-		m := &matrix{bed: bed, kind: kind, stride: max(1, stride)}
-		for _, s := range m.scenarios() {
-			name := kind + "/" + s.name
-			if only != "" && !listed(only, name) {
-				continue
-			}
-			began := time.Now()
-			m.scenario = s
-			got, err := m.run(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			fmt.Printf("%-18s %3d kill points, %d leaks, %d duplicates, %d not converged (%.0f s)\n",
-				name, got.points, got.leaks, got.duplicates, got.stuck, time.Since(began).Seconds())
-			total.points += got.points
-			total.leaks += got.leaks
-			total.duplicates += got.duplicates
-			total.stuck += got.stuck
-		}
+	beds = min(beds, len(todo))
+	fmt.Printf("%d scenarios, %d at a time, each with a region and a cluster of its own and its kill points one after the other", len(todo), beds)
+	if stride > 1 {
+		fmt.Printf("; of %d kill points only the first", stride)
 	}
-	fmt.Printf("kill points: %d, leaks: %d, duplicates: %d, not converged: %d\n", total.points, total.leaks, total.duplicates, total.stuck)
-	if total.points == 0 {
+	fmt.Println()
+	queue := make(chan scenario, len(todo))
+	for _, s := range todo {
+		queue <- s
+	}
+	close(queue)
+	var sum total
+	workers, ctx := errgroup.WithContext(ctx)
+	for range beds {
+		workers.Go(func() error { return work(ctx, queue, stride, &sum) })
+	}
+	if err := workers.Wait(); err != nil {
+		return err
+	}
+	fmt.Printf("kill points: %d, leaks: %d, duplicates: %d, not converged: %d\n", sum.points, sum.leaks, sum.duplicates, sum.stuck)
+	if sum.points == 0 {
 		return fmt.Errorf("no kill point was reached")
 	}
-	if total.bad() > 0 {
-		return fmt.Errorf("%d kill points did not end well", total.bad())
+	if sum.bad() > 0 {
+		return fmt.Errorf("%d kill points did not end well", sum.bad())
 	}
 	return nil
 }
 
-func listed(only, name string) bool {
-	for _, s := range strings.Split(only, ",") {
-		if s == name {
-			return true
-		}
+// chosen are the scenarios whose names are in a comma-separated list; all for an empty one.
+func chosen(only string) ([]scenario, error) {
+	all := scenarios()
+	if only == "" {
+		return all, nil
 	}
-	return false
+	var list []scenario
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
+		if i < 0 {
+			var names []string
+			for _, s := range all {
+				names = append(names, s.name)
+			}
+			return nil, fmt.Errorf("no scenario is called %q; there are %s", name, strings.Join(names, ", "))
+		}
+		list = append(list, all[i])
+	}
+	return list, nil
 }
 
-// behaviour lets VNICs of deleted balancers go at once: what lingers there is not the subject.
-func behaviour() *ocisim.Behaviour {
-	b := ocisim.DefaultBehaviour()
-	b.VNICLinger = ocisim.Range{Min: 10 * time.Millisecond, Max: 50 * time.Millisecond}
-	return b
+// work runs scenarios on one bed until none is left.
+func work(ctx context.Context, queue <-chan scenario, stride int, sum *total) error {
+	m := &matrix{stride: stride}
+	defer m.stop()
+	if err := m.start(ctx); err != nil {
+		return err
+	}
+	for s := range queue {
+		began := time.Now()
+		m.scenario = s
+		got, err := m.run(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		fmt.Printf("%-20s %3d kill points, %d leaks, %d duplicates, %d not converged (%.0f s)\n",
+			s.name, got.points, got.leaks, got.duplicates, got.stuck, time.Since(began).Seconds())
+		sum.mu.Lock()
+		sum.add(got)
+		sum.mu.Unlock()
+	}
+	return nil
 }

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim"
-	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/oracle"
 	"github.com/oracle/oci-cloud-controller-manager/test/ocisim/server"
+	"github.com/oracle/oci-cloud-controller-manager/test/pki"
 	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
 )
 
@@ -28,25 +28,76 @@ const (
 	settled = 1500 * time.Millisecond
 )
 
-// matrix is one scenario with one kind of balancer, killed after its first call, its second, and so on.
+// matrix is a bed on which one scenario after the other is killed after its first call, its second, and so on.
 type matrix struct {
-	bed      *testbed.Bed
-	kind     string
-	scenario scenario
-	stride   int
+	bed          *testbed.Bed
+	stride       int
+	clusterID    string
+	certificates map[string]pki.Pair
+	theirs       map[string]string // rules of others at the start
+
 	ccm      *testbed.CCM
+	logs     []string // of the process that was killed last, and of the one that runs
+	scenario scenario
 	before   []byte // snapshot of the region before the current kill point
 }
 
 // errCompleted says that a scenario ended before its kill point came: the matrix is complete.
 var errCompleted = errors.New("completed before the kill point")
 
+// start makes a bed and brings it to where kill points can begin.
+func (m *matrix) start(ctx context.Context) error {
+	bed, err := testbed.Start(ctx, testbed.Options{
+		World:  world(),
+		Region: ocisim.Options{Seed: 7, Durations: testbed.QuickDurations(), Behaviour: behaviour()},
+	})
+	if err != nil {
+		return err
+	}
+	m.bed = bed
+	ns, err := m.bed.Cluster.Client().CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	m.clusterID = string(ns.UID)
+	if err := m.makeCertificates(ctx); err != nil {
+		return err
+	}
+	if m.theirs, err = m.foreignRules(); err != nil {
+		return err
+	}
+	if err := m.startCCM(ctx); err != nil {
+		return err
+	}
+	wait, cancel := context.WithTimeout(ctx, convergeTimeout)
+	defer cancel()
+	return m.bed.NodesInitialized(wait)
+}
+
+// stop ends the bed, if there is one.
+func (m *matrix) stop() {
+	if m.ccm != nil {
+		m.ccm.Kill()
+	}
+	if m.bed != nil {
+		_ = m.bed.Stop()
+	}
+	m.bed, m.ccm, m.logs = nil, nil, nil
+}
+
+func (m *matrix) startCCM(ctx context.Context) error {
+	ccm, err := m.bed.StartCCM(ctx)
+	if err != nil {
+		return err
+	}
+	m.ccm = ccm
+	m.logs = append(m.logs[max(0, len(m.logs)-1):], m.ccm.Log)
+	return nil
+}
+
+// run takes one kill point of the scenario after the other, until it ends before its point comes.
 func (m *matrix) run(ctx context.Context) (tally, error) {
 	var t tally
-	if err := m.start(ctx); err != nil {
-		return t, err
-	}
-	defer func() { m.ccm.Kill() }()
 	for point := 1; ; point += m.stride {
 		problem, err := m.killAt(ctx, point)
 		if errors.Is(err, errCompleted) {
@@ -65,19 +116,13 @@ func (m *matrix) run(ctx context.Context) (tally, error) {
 			t.stuck++
 		}
 		if problem.kind != fine {
-			fmt.Fprintf(os.Stderr, "%s/%s killed after call %d (%s): %s\n%s\n", m.kind, m.scenario.name, point, problem.call, problem.text, m.bed.CallLog(40))
+			fmt.Fprintf(os.Stderr, "%s killed after call %d (%s): %s\n%s\n", m.scenario.name, point, problem.call, problem.text, m.bed.CallLog(60))
+			m.stop() // what is left must not spoil the next kill point
+			if err := m.start(ctx); err != nil {
+				return t, err
+			}
 		}
 	}
-}
-
-func (m *matrix) start(ctx context.Context) error {
-	var err error
-	if m.ccm, err = m.bed.StartCCM(ctx); err != nil {
-		return err
-	}
-	wait, cancel := context.WithTimeout(ctx, convergeTimeout)
-	defer cancel()
-	return m.bed.NodesInitialized(wait)
 }
 
 type verdict int
@@ -97,20 +142,17 @@ type problem struct {
 
 // killAt runs the scenario once and kills after its n-th call.
 func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
-	name := fmt.Sprintf("%s-%s-%d", m.kind, m.scenario.name, n)
+	name := fmt.Sprintf("%s-%d", strings.ReplaceAll(m.scenario.name, "/", "-"), n)
 	m.before = m.bed.Region.Snapshot()
 	m.bed.Region.ResetCalls() // the log shall hold this kill point as a whole
-	if err := m.scenario.prepare(ctx, name); err != nil {
+	if err := m.prepare(ctx, name); err != nil {
 		return problem{}, fmt.Errorf("prepare: %w", err)
-	}
-	if err := m.quiet(ctx); err != nil {
-		return problem{}, err
 	}
 	hold, err := m.bed.Server.StopAfter(server.StopRule{N: n, Freeze: true, Principal: m.bed.User.OCID})
 	if err != nil {
 		return problem{}, err
 	}
-	if err := m.scenario.act(ctx, name); err != nil {
+	if err := m.demand(ctx, name, m.scenario.to); err != nil {
 		return problem{}, fmt.Errorf("act: %w", err)
 	}
 	call, completed, err := m.await(ctx, hold, name)
@@ -119,7 +161,7 @@ func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
 	}
 	if completed {
 		hold.Release()
-		return problem{}, errors.Join(errCompleted, m.remove(ctx, name), m.scenario.undo(ctx))
+		return problem{}, errors.Join(errCompleted, m.remove(ctx, name), m.tidy(ctx, name))
 	}
 	m.ccm.Kill()
 	hold.Discard()
@@ -130,11 +172,38 @@ func (m *matrix) killAt(ctx context.Context, n int) (problem, error) {
 	case removed != nil:
 		found = problem{kind: stuck, call: call.Operation, text: "the Service cannot be deleted afterwards: " + removed.Error()}
 	case found.kind == fine:
-		if err := m.judge(ctx, true); err != nil {
+		err := m.judge(ctx, true)
+		if left := difference(m.seen(), nil); left != "" {
+			err = errors.Join(err, errors.New(left))
+		}
+		if err != nil {
 			found = problem{kind: leak, call: call.Operation, text: "after the Service was deleted: " + err.Error()}
 		}
 	}
-	return found, m.scenario.undo(ctx)
+	return found, m.tidy(ctx, name)
+}
+
+// prepare brings about what the scenario starts from.
+func (m *matrix) prepare(ctx context.Context, name string) error {
+	if m.scenario.from != nil {
+		if err := m.demand(ctx, name, m.scenario.from); err != nil {
+			return err
+		}
+		if err := m.converge(ctx, name, m.scenario.from); err != nil {
+			return fmt.Errorf("%w; %s", err, m.bed.Events(ctx, v1.NamespaceDefault, name))
+		}
+	}
+	return m.quiet(ctx)
+}
+
+// converge waits until everything is as wished.
+func (m *matrix) converge(ctx context.Context, name string, w *wish) error {
+	wait, cancel := context.WithTimeout(ctx, convergeTimeout)
+	defer cancel()
+	return testbed.Until(wait, func(ctx context.Context) (bool, string) {
+		open := m.open(ctx, name, w)
+		return open == "", open
+	})
 }
 
 // await blocks until the call is held, or until the scenario is through without reaching it.
@@ -154,7 +223,7 @@ func (m *matrix) await(ctx context.Context, hold *server.Stop, name string) (oci
 		case <-ctx.Done():
 			return ocisim.Call{}, false, fmt.Errorf("neither killed nor through: %s", m.state(context.WithoutCancel(ctx), name))
 		case <-time.After(100 * time.Millisecond):
-			if hold.Status().State == server.StopArmed && m.scenario.done(ctx, name) == "" && m.quiet(ctx) == nil {
+			if hold.Status().State == server.StopArmed && m.open(ctx, name, m.scenario.to) == "" && m.quiet(ctx) == nil {
 				// It may have been reached in the last moment.
 				if hold.Status().State == server.StopArmed {
 					return ocisim.Call{}, true, nil
@@ -166,16 +235,10 @@ func (m *matrix) await(ctx context.Context, hold *server.Stop, name string) (oci
 
 // recover starts the next process and waits for the end that the scenario wants.
 func (m *matrix) recover(ctx context.Context, name string) problem {
-	var err error
-	if m.ccm, err = m.bed.StartCCM(ctx); err != nil {
+	if err := m.startCCM(ctx); err != nil {
 		return problem{kind: stuck, text: err.Error()}
 	}
-	wait, cancel := context.WithTimeout(ctx, convergeTimeout)
-	defer cancel()
-	err = testbed.Until(wait, func(ctx context.Context) (bool, string) {
-		open := m.scenario.done(ctx, name)
-		return open == "", open
-	})
+	err := m.converge(ctx, name, m.scenario.to)
 	if n := len(m.balancers()); n > 1 {
 		return problem{kind: duplicate, text: fmt.Sprintf("%d balancers", n)}
 	}
@@ -186,37 +249,6 @@ func (m *matrix) recover(ctx context.Context, name string) problem {
 		return problem{kind: leak, text: err.Error()}
 	}
 	return problem{}
-}
-
-// judge asks the oracle: no balancer without a Service, nothing changed or written that is not ours, no key in the log.
-// Once everything has settled, nothing may be on its way any more.
-func (m *matrix) judge(ctx context.Context, settled bool) error {
-	log, err := os.ReadFile(m.ccm.Log)
-	if err != nil {
-		return err
-	}
-	list, err := m.bed.Cluster.Client().CoreV1().Services("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	q := oracle.Question{
-		Before: m.before,
-		Us: oracle.Us{
-			Types:  []string{"load balancer", "network load balancer"},
-			Writes: []string{ocisim.ServiceLoadBalancer, ocisim.ServiceNetworkLoadBalancer},
-		},
-		Settled: settled,
-		Logs:    []oracle.Log{{Name: m.ccm.Log, Text: string(log)}},
-		Secrets: []oracle.Secret{{Name: "the private key", Value: m.bed.User.PrivateKeyPEM()}},
-	}
-	for _, svc := range list.Items {
-		q.Us.Owners = append(q.Us.Owners, string(svc.UID))
-	}
-	report, err := oracle.Check(ctx, oracle.InProcess(m.bed.Region), q)
-	if err != nil {
-		return err
-	}
-	return report.Err()
 }
 
 // quiet waits until nothing has been written to the region for a while.
@@ -248,8 +280,7 @@ func (m *matrix) writes() int {
 func (m *matrix) remove(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, convergeTimeout)
 	defer cancel()
-	err := m.bed.Cluster.Client().CoreV1().Services(v1.NamespaceDefault).Delete(ctx, name, metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	if err := m.demand(ctx, name, nil); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	return m.bed.ServiceGone(ctx, v1.NamespaceDefault, name)
@@ -258,22 +289,21 @@ func (m *matrix) remove(ctx context.Context, name string) error {
 // balancers are the names and states of all balancers that live.
 func (m *matrix) balancers() []string {
 	var list []string
-	for _, lb := range m.bed.Region.LoadBalancers() {
-		if lb.LifecycleState != "DELETED" {
-			list = append(list, fmt.Sprintf("lb %s %s", *lb.DisplayName, lb.LifecycleState))
+	for _, b := range m.bed.Region.LoadBalancers() {
+		if b.LifecycleState != "DELETED" {
+			list = append(list, fmt.Sprintf("lb %s %s", *b.DisplayName, b.LifecycleState))
 		}
 	}
-	for _, nlb := range m.bed.Region.NetworkLoadBalancers() {
-		if nlb.LifecycleState != "DELETED" {
-			list = append(list, fmt.Sprintf("nlb %s %s", *nlb.DisplayName, nlb.LifecycleState))
+	for _, b := range m.bed.Region.NetworkLoadBalancers() {
+		if b.LifecycleState != "DELETED" {
+			list = append(list, fmt.Sprintf("nlb %s %s", *b.DisplayName, b.LifecycleState))
 		}
 	}
 	return list
 }
 
-func (m *matrix) leftovers() string { return strings.Join(m.balancers(), ", ") }
-
 // state describes where a Service stands, for messages.
 func (m *matrix) state(ctx context.Context, name string) string {
-	return fmt.Sprintf("balancers [%s]; open: %s; events:\n%s", m.leftovers(), m.scenario.done(ctx, name), m.bed.Events(ctx, v1.NamespaceDefault, name))
+	return fmt.Sprintf("balancers [%s]; open: %s; events:\n%s",
+		strings.Join(m.balancers(), ", "), m.open(ctx, name, m.scenario.to), m.bed.Events(ctx, v1.NamespaceDefault, name))
 }

@@ -3,188 +3,81 @@
 
 package main
 
-import (
-	"context"
-	"fmt"
-	"slices"
-	"strings"
+// Kinds of balancers, and modes of security rules, as annotations call them.
+const (
+	lb  = "lb"
+	nlb = "nlb"
 
-	v1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/retry"
-
-	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
+	lists  = "SL-All"
+	groups = "NSG"
+	off    = "None"
 )
 
-// scenario is a change whose every call is a kill point. done returns what is still open, "" at the end.
+// wish is what a Service asks for, and so what there has to be in the end: on the balancer and beside it.
+type wish struct {
+	kind     string
+	replace  bool // another kind is allowed
+	ports    []int32
+	backends int    // the nodes that are let in, from the first one
+	mode     string // of security rules
+	clients  []string
+	interval int    // of health checks, in milliseconds
+	secret   string // with the certificate of the listener of port 443; empty for none
+	holds    string // name of the certificate that the Secret holds
+}
+
+// scenario is a change whose every call is a kill point: from one wish, or none, to another one, or none.
 type scenario struct {
-	name    string
-	prepare func(ctx context.Context, service string) error
-	act     func(ctx context.Context, service string) error
-	done    func(ctx context.Context, service string) string
-	undo    func(ctx context.Context) error
+	name     string
+	from, to *wish
 }
 
-func nothing(context.Context, string) error { return nil }
-
-func keep(context.Context) error { return nil }
-
-// scenarios are those of the issue: create, change of ports, change of nodes, delete.
-func (m *matrix) scenarios() []scenario {
-	return []scenario{
-		{
-			name: "create", prepare: nothing, act: m.createService, undo: keep,
-			done: func(ctx context.Context, service string) string { return m.open(ctx, service, []int32{80, 443}, 3) },
-		},
-		{
-			name: "port-change", prepare: m.createReady, undo: keep,
-			act: func(ctx context.Context, service string) error {
-				return m.edit(ctx, service, func(svc *v1.Service) {
-					svc.Spec.Ports = []v1.ServicePort{port(80), port(8443)}
-				})
-			},
-			done: func(ctx context.Context, service string) string { return m.open(ctx, service, []int32{80, 8443}, 3) },
-		},
-		{
-			name: "node-change", prepare: m.createReady,
-			act:  func(ctx context.Context, _ string) error { return m.exclude(ctx, true) },
-			done: func(ctx context.Context, service string) string { return m.open(ctx, service, []int32{80, 443}, 2) },
-			undo: func(ctx context.Context) error { return m.exclude(ctx, false) },
-		},
-		{
-			name: "delete", prepare: m.createReady, undo: keep,
-			act: func(ctx context.Context, service string) error {
-				return m.bed.Cluster.Client().CoreV1().Services(v1.NamespaceDefault).Delete(ctx, service, metav1.DeleteOptions{})
-			},
-			done: func(ctx context.Context, service string) string {
-				_, err := m.bed.Cluster.Client().CoreV1().Services(v1.NamespaceDefault).Get(ctx, service, metav1.GetOptions{})
-				if !apierrors.IsNotFound(err) {
-					return "the Service is still there"
-				}
-				return m.leftovers()
-			},
-		},
+// ordinary is a Service with security rules: those of lists for an LB, those of groups for an NLB.
+func ordinary(kind string) wish {
+	w := wish{kind: kind, ports: []int32{80, 443}, backends: workers, mode: lists, clients: []string{everybody}, interval: 10000}
+	if kind == nlb {
+		w.mode = groups
 	}
+	return w
 }
 
-func port(n int32) v1.ServicePort { return v1.ServicePort{Name: fmt.Sprintf("p%d", n), Port: n} }
-
-func (m *matrix) createService(ctx context.Context, name string) error {
-	svc := &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{"oci.oraclecloud.com/load-balancer-type": m.kind}},
-		Spec: v1.ServiceSpec{
-			Type: v1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}, Ports: []v1.ServicePort{port(80), port(443)},
-		},
-	}
-	_, err := m.bed.Cluster.Client().CoreV1().Services(v1.NamespaceDefault).Create(ctx, svc, metav1.CreateOptions{})
-	return err
+// but is a copy of a wish with a change.
+func (w wish) but(change func(*wish)) *wish {
+	change(&w)
+	return &w
 }
 
-func (m *matrix) createReady(ctx context.Context, name string) error {
-	if err := m.createService(ctx, name); err != nil {
-		return err
-	}
-	wait, cancel := context.WithTimeout(ctx, convergeTimeout)
-	defer cancel()
-	return testbed.Until(wait, func(ctx context.Context) (bool, string) {
-		open := m.open(ctx, name, []int32{80, 443}, 3)
-		return open == "", open
-	})
+func (w wish) inMode(mode string) *wish { return w.but(func(w *wish) { w.mode = mode }) }
+
+func (w wish) withTLS(secret, holds string) *wish {
+	return w.but(func(w *wish) { w.secret, w.holds = secret, holds })
 }
 
-func (m *matrix) edit(ctx context.Context, name string, change func(*v1.Service)) error {
-	services := m.bed.Cluster.Client().CoreV1().Services(v1.NamespaceDefault)
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		svc, err := services.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		change(svc)
-		_, err = services.Update(ctx, svc, metav1.UpdateOptions{})
-		return err
-	})
-}
-
-// exclude takes the last node out of all balancers, or lets it in again.
-func (m *matrix) exclude(ctx context.Context, out bool) error {
-	value := "null"
-	if out {
-		value = `"true"`
+// scenarios are those of the issue, for both kinds; those that take longest come first, so that they do not end last.
+func scenarios() []scenario {
+	plainLB, plainNLB := ordinary(lb), ordinary(nlb)
+	all := []scenario{
+		{lb + "/create", nil, &plainLB},
+		{nlb + "/create", nil, &plainNLB},
+		{lb + "/replace", &plainLB, plainLB.but(func(w *wish) { w.kind, w.replace = nlb, true })},
 	}
-	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, v1.LabelNodeExcludeBalancers, value)
-	_, err := m.bed.Cluster.Client().CoreV1().Nodes().Patch(ctx, testbed.NodeName(2), types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
-	return err
-}
-
-// open says what is missing for a Service to be served as it should: the address in its status, one balancer, exactly
-// these ports, and so many backends on the node port of each.
-func (m *matrix) open(ctx context.Context, name string, ports []int32, backends int) string {
-	svc, err := m.bed.Cluster.Client().CoreV1().Services(v1.NamespaceDefault).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return err.Error()
+	for _, w := range []wish{plainNLB, plainLB} {
+		all = append(all,
+			scenario{w.kind + "/port-change", &w, w.but(func(w *wish) { w.ports = []int32{80, 8443} })},
+			scenario{w.kind + "/health-check", &w, w.but(func(w *wish) { w.interval = 20000 })},
+			scenario{w.kind + "/node-change", &w, w.but(func(w *wish) { w.backends-- })},
+			scenario{w.kind + "/source-ranges", &w, w.but(func(w *wish) { w.clients = []string{"203.0.113.0/24", "198.51.100.7/32"} })},
+			scenario{w.kind + "/delete", &w, nil},
+		)
 	}
-	if len(svc.Status.LoadBalancer.Ingress) == 0 {
-		return "no address in the status"
-	}
-	got, want := m.served(), wanted(svc, ports, backends)
-	if !slices.Equal(got, want) {
-		return fmt.Sprintf("served %v, wanted %v", got, want)
-	}
-	return ""
-}
-
-// wanted lists "listener port -> backend port x backends" for the ports.
-func wanted(svc *v1.Service, ports []int32, backends int) []string {
-	nodePorts := map[int32]int32{}
-	for _, p := range svc.Spec.Ports {
-		nodePorts[p.Port] = p.NodePort
-	}
-	var list []string
-	for _, p := range ports {
-		list = append(list, fmt.Sprintf("%d->%dx%d", p, nodePorts[p], backends))
-	}
-	slices.Sort(list)
-	return list
-}
-
-// served lists what the one balancer serves, in the form of wanted.
-func (m *matrix) served() []string {
-	var list []string
-	for _, lb := range m.bed.Region.LoadBalancers() {
-		for _, l := range lb.Listeners {
-			set := lb.BackendSets[*l.DefaultBackendSetName]
-			ports := make([]string, 0, len(set.Backends))
-			for _, b := range set.Backends {
-				ports = append(ports, fmt.Sprint(*b.Port))
-			}
-			list = append(list, row(*l.Port, ports))
-		}
-		if len(lb.BackendSets) != len(lb.Listeners) {
-			list = append(list, fmt.Sprintf("%d backend sets", len(lb.BackendSets)))
-		}
-	}
-	for _, nlb := range m.bed.Region.NetworkLoadBalancers() {
-		for _, l := range nlb.Listeners {
-			set := nlb.BackendSets[*l.DefaultBackendSetName]
-			ports := make([]string, 0, len(set.Backends))
-			for _, b := range set.Backends {
-				ports = append(ports, fmt.Sprint(*b.Port))
-			}
-			list = append(list, row(*l.Port, ports))
-		}
-		if len(nlb.BackendSets) != len(nlb.Listeners) {
-			list = append(list, fmt.Sprintf("%d backend sets", len(nlb.BackendSets)))
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// row is one listener with its backends' port, or ports where they differ.
-func row(listener int, ports []string) string {
-	n := len(ports)
-	slices.Sort(ports)
-	return fmt.Sprintf("%d->%sx%d", listener, strings.Join(slices.Compact(ports), "+"), n)
+	return append(all,
+		// One after the other, the steps from lists to groups to none, for either kind, and back.
+		scenario{lb + "/lists-to-groups", &plainLB, plainLB.inMode(groups)},
+		scenario{lb + "/groups-to-none", plainLB.inMode(groups), plainLB.inMode(off)},
+		scenario{nlb + "/groups-to-lists", &plainNLB, plainNLB.inMode(lists)},
+		scenario{nlb + "/lists-to-none", plainNLB.inMode(lists), plainNLB.inMode(off)},
+		scenario{lb + "/tls-content", plainLB.withTLS("tls", "one"), plainLB.withTLS("tls", "two")},
+		scenario{lb + "/tls-secret", plainLB.withTLS("tls", "one"), plainLB.withTLS("other", "two")},
+		scenario{lb + "/tls-delete", plainLB.withTLS("tls", "one"), nil},
+	)
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"testing"
 	"time"
@@ -32,9 +33,18 @@ func New(t testing.TB, host string) Pair {
 // Valid is New with the time in which the certificate is valid.
 func Valid(t testing.TB, host string, from, until time.Time) Pair {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	pair, err := Make(host, from, until)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return pair
+}
+
+// Make is Valid for programs that are no tests.
+func Make(host string, from, until time.Time) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make a key for %s: %w", host, err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotBefore: from, NotAfter: until,
@@ -42,14 +52,14 @@ func Valid(t testing.TB, host string, from, until time.Time) Pair {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		t.Fatal(err)
+		return Pair{}, fmt.Errorf("make a certificate for %s: %w", host, err)
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		return Pair{}, fmt.Errorf("encode the key for %s: %w", host, err)
 	}
 	return Pair{
 		Certificate: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
 		Key:         string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
-	}
+	}, nil
 }
