@@ -62,7 +62,7 @@ func (c *cluster) all() []*v1.Service {
 func (r *rig) declare(i int, x inherited) *v1.Service {
 	r.Helper()
 	svc := r.service(x.name, x.kind)
-	words := strings.NewReplacer("$backends", r.ruled.backends, "$group", r.groups[0], "$dual", r.dual, "$private", r.private)
+	words := strings.NewReplacer("$backends", r.ruled.backends, "$group", r.groups[0], "$dual", r.dual, "$private", r.private, "$public", r.public)
 	if len(x.ports) == 0 {
 		x.ports = []string{"80", "443"}
 	}

@@ -141,7 +141,7 @@ func inheritedNLBs() []inherited {
 			name: "n-dual-without-nodes", dual: true, events: []string{"LeftAsFound"},
 			set: []string{prefixNLB + "subnet", "$dual", ruleMode, "SL-All", prefixNLB + "node-label-selector", "!kubernetes.io/hostname"},
 		},
-		{name: "n-dual-in-single", dual: true},
+		{name: "n-dual-in-single", dual: true, set: []string{prefixNLB + "subnet", "$public"}},
 	}
 }
 
