@@ -53,16 +53,17 @@ image: ## Build the container image (needs a Docker engine or buildah's docker f
 
 ##@ Test
 
-# System tests mostly wait, and builds have phases of one thread: what goes together fills both cores of a small machine.
+# Builds take all there is of a small machine, one after the other: what two of them need is then built once. System tests mostly
+# wait, and run beside the unit tests.
 .PHONY: test
 test: ## Everything that must pass before a change lands: lint, unit, component and system tests.
-	@$(MAKE) --no-print-directory -j2 lint control-plane
-	@$(MAKE) --no-print-directory test-unit
-	@$(MAKE) --no-print-directory -j2 test-system test-beside
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory control-plane
+	@$(MAKE) --no-print-directory -j2 test-unit test-beside
 
 .PHONY: test-beside
-test-beside: test-long ## What runs beside the system tests: test-long, test-typescript and test-web, one after the other.
-	@$(MAKE) --no-print-directory -j1 test-typescript test-web
+test-beside: ## What runs beside the unit tests: test-system, test-typescript, test-web and test-long, one after the other.
+	@$(MAKE) --no-print-directory -j1 test-system test-typescript test-web test-long
 
 # The linters include vet.
 .PHONY: test-unit
