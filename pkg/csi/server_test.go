@@ -296,16 +296,16 @@ func TestEndpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for endpoint, want := range map[string]string{
-		"unix://" + dir + "/absolute.sock": dir + "/absolute.sock",
-		"unix://run/relative.sock":         "run/relative.sock", // the form of the manifests of the existing implementation
-		"unix://plain.sock":                "plain.sock",
-		"unix://" + left:                   left,
-		"unix://" + dir + "/served.sock":   "",
-		"unix://" + dir + "/file":          "",
+		"unix://" + dir + "/absolute.sock":  dir + "/absolute.sock",
+		"unix://run/relative.sock":          "run/relative.sock", // the form of the manifests of the existing implementation
+		"unix://plain.sock":                 "plain.sock",
+		"unix://" + left:                    left,
+		"unix://" + dir + "/served.sock":    "",
+		"unix://" + dir + "/file":           "",
 		"unix://" + dir + "/nowhere/a.sock": "",
-		"tcp://127.0.0.1:1":                "",
-		"unix://":                          "",
-		"/csi/csi.sock":                    "",
+		"tcp://127.0.0.1:1":                 "",
+		"unix://":                           "",
+		"/csi/csi.sock":                     "",
 	} {
 		l, err := csi.Listen(t.Context(), endpoint)
 		switch {
