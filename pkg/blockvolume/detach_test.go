@@ -160,13 +160,13 @@ func TestRecordVanishes(t *testing.T) {
 			t.Error("the test tests nothing")
 		}
 		r.mustAttach(volume, r.one)
-		var allow func()
+		allow := make(chan func(), 1)
 		go func() {
 			time.Sleep(3 * time.Second)
-			allow = r.region.Deny(ocisim.Policy{ResourceType: "volume-attachments"})
+			allow <- r.region.Deny(ocisim.Policy{ResourceType: "volume-attachments"})
 		}()
 		r.refused(r.detach(detachRequest{VolumeID: volume, InstanceID: r.one}), blockvolume.ErrForbidden)
-		allow()
+		(<-allow)()
 	})
 }
 
