@@ -35,7 +35,7 @@ func productRows(s *scaling) []row {
 		lb("P4", "restart with 200 unchanged Services", "204 calls", "TestRestartWithManyServices"),
 		lb("P5", "create a balancer with 3 ports (T = 30 s)", "T + 1 s", "TestTimes"),
 		lb("P6", "add a port to a live balancer (T = 30 s)", "2 T + 1 s", "TestTimes"),
-		lb("P7", "a node joins 20 balancers with 3 ports (T = 10 s)", "3 T + 15 s, side by side", "TestNodeAddedToManyBalancers"),
+		lb("P7", "a node joins 50 balancers with 3 ports (T = 10 s); each works off its changes in turn", "LB 3 T + 2 s, NLB 3 T + 15 s", "TestNodeAddedToManyBalancers"),
 		{name: "P8", what: "attach a volume: answer after the cloud is ready", budget: "p50 0.5 s, p99 1.5 s", later: noDriver},
 		{name: "P9", what: "32 volumes to one node at once", budget: "0 conflicts, 32 calls", later: noDriver},
 		{name: "P10", what: "500 volume claims on 20 nodes", budget: "80 % of R, 6 calls per volume", later: noDriver},

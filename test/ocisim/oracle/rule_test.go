@@ -61,12 +61,16 @@ func (w *wall) edit(who string, change func(*core.SecurityList)) {
 	})
 }
 
-// ingress is a rule that lets everybody connect to a port.
+// ingress is a rule for TCP; an empty description is none.
 func ingress(port int, description string) core.IngressSecurityRule {
-	return core.IngressSecurityRule{
-		Protocol: common.String("6"), Source: common.String("0.0.0.0/0"), Description: common.String(description),
+	rule := core.IngressSecurityRule{
+		Protocol: common.String("6"), Source: common.String("0.0.0.0/0"),
 		TcpOptions: &core.TcpOptions{DestinationPortRange: &core.PortRange{Min: common.Int(port), Max: common.Int(port)}},
 	}
+	if description != "" {
+		rule.Description = &description
+	}
+	return rule
 }
 
 // open adds ingress rules.
