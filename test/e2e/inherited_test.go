@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/oracle/oci-go-sdk/v65/common"
@@ -250,7 +251,9 @@ func (l *lab) pass(svcs []*v1.Service, since int) (writes []string) {
 func TestUpgradeLeavesAllAsItIs(t *testing.T) {
 	world := testbed.DemoWorld()
 	world.SecurityGroups = []ocisim.SecurityGroup{{ID: backendGroup, Name: "backends", Tags: ocisim.Tags{Freeform: map[string]string{"ManagedBy": "CCM"}}}}
-	l := newLab(t, testbed.Options{RBAC: testbed.OldRBAC, World: world})
+	behaviour := ocisim.DefaultBehaviour() // a group can be deleted when the last VNIC in it has gone, which takes minutes otherwise
+	behaviour.VNICLinger = ocisim.Range{Min: 100 * time.Millisecond, Max: time.Second}
+	l := newLab(t, testbed.Options{RBAC: testbed.OldRBAC, World: world, Region: ocisim.Options{Behaviour: behaviour}})
 	documented, err := legacy.FirstPassWrites("../../docs/upgrade.md")
 	if err != nil {
 		t.Fatal(err)
