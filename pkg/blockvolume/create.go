@@ -395,10 +395,11 @@ func (s *Service) usable(ctx context.Context, v *oci.Volume, name string) (*oci.
 	case oci.VolumeAvailable:
 		return v, nil
 	case oci.VolumeFaulty:
-		if s.owns(name, v.DisplayName, v.Tags) == ownedByMark {
-			if err := s.removeFaulty(ctx, v); err != nil {
-				return nil, err
-			}
+		if s.owns(name, v.DisplayName, v.Tags) != ownedByMark {
+			return nil, problem(ErrFailed, "volume %s (%s) came out FAULTY; it does not carry our mark, so delete it by hand; the next request makes another", name, v.ID)
+		}
+		if err := s.removeFaulty(ctx, v); err != nil {
+			return nil, err
 		}
 		return nil, problem(ErrFailed, "volume %s (%s) came out FAULTY; it is removed, and made anew with the next request", name, v.ID)
 	default:
