@@ -23,6 +23,10 @@ LDFLAGS := -s -w -X $(V).gitVersion=$(VERSION) -X $(V).gitCommit=$(COMMIT) -X $(
 export GOFLAGS     := -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 export CGO_ENABLED := 0
 
+# Compilers, linters and test processes live for minutes at most: fewer collections, more memory (each stays below 4 GiB).
+# What measures memory sets its own.
+test lint build control-plane test-unit test-long: export GOGC := 400
+
 GO_BUILD := go build -ldflags '$(LDFLAGS)'
 
 BINARIES := oci-cloud-controller-manager
