@@ -162,6 +162,7 @@ func TestTrap3UpdateWithOldArguments(t *testing.T) {
 		b.hold(5 * time.Minute)
 		oldService, oldNodes := b.service("web"), []*v1.Node{b.node("w-1")}
 		b.addWorker("w-2", "10.0.1.2")
+		b.hold(time.Minute) // apart from the next change, for the data race that startServices tells of
 		b.updateService("web", func(s *v1.Service) { s.Spec.Ports[0].NodePort = 30081 })
 		b.hold(5 * time.Minute)
 		b.region.ResetCalls()

@@ -112,7 +112,8 @@ func (b *Bed) ServiceGone(ctx context.Context, namespace, name string) error {
 	})
 }
 
-// Events renders the events on an object, one to a line, the most recent last.
+// Events renders the events on an object, one to a line, the most recent last. What the API server says about its own
+// bookkeeping of cluster IPs, which it does when it is slow, is left out.
 func (b *Bed) Events(ctx context.Context, namespace, object string) string {
 	list, err := b.Cluster.Client().CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + object})
 	if err != nil {
@@ -120,6 +121,9 @@ func (b *Bed) Events(ctx context.Context, namespace, object string) string {
 	}
 	var out strings.Builder
 	for _, e := range list.Items {
+		if e.Reason == "ClusterIPNotAllocated" {
+			continue
+		}
 		fmt.Fprintf(&out, "%s %s x%d: %s\n", e.Type, e.Reason, max(e.Count, 1), e.Message)
 	}
 	return out.String()
