@@ -16,6 +16,7 @@ import (
 	"k8s.io/controller-manager/pkg/clientbuilder"
 	"k8s.io/klog/v2"
 
+	"github.com/oracle/oci-cloud-controller-manager/cmd/internal/connect"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/firewall"
@@ -25,12 +26,8 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/podcidr"
 )
 
-const (
-	// metadataTimeout bounds the wait for instance metadata, which may come up later than this process.
-	metadataTimeout = 5 * time.Minute
-	// identityTimeout bounds the wait for the API server to tell the cluster's identity.
-	identityTimeout = 2 * time.Minute
-)
+// identityTimeout bounds the wait for the API server to tell the cluster's identity.
+const identityTimeout = 2 * time.Minute
 
 // initializeCloud is called by the framework with its configuration. It has no way to return an error.
 func (p *process) initializeCloud(c *ccmconfig.CompletedConfig) framework.Interface {
@@ -60,7 +57,7 @@ func (p *process) newProvider(c *ccmconfig.CompletedConfig) (*cloudprovider.Prov
 	if err != nil {
 		return nil, err
 	}
-	client, err := newClient(p.config, clusterID)
+	client, err := connect.New(p.config, clusterID)
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +120,9 @@ func instanceTagging(c *config.Config, client *oci.Client) (*cloudprovider.Insta
 
 // completeConfig asks instance metadata for what the config leaves out, and checks that all is there now.
 func (p *process) completeConfig(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
-	defer cancel()
-	if err := config.Complete(ctx, p.config, config.NewMetadataClient(p.config.Environment.MetadataBaseURL)); err != nil {
-		return fmt.Errorf("complete the cloud config: %w", err)
-	}
-	report := config.Validate(p.config)
+	report, err := connect.Complete(ctx, p.config)
 	p.report = p.report.Merge(report)
-	if err := report.Err(); err != nil {
-		return fmt.Errorf("cloud config: %w", err)
-	}
-	return nil
+	return err
 }
 
 // configNotices tells what is questionable in the cloud config: in the log, as a metric, and as events.
@@ -203,97 +192,11 @@ func ruleMode(m config.SecurityListMode) loadbalancer.RuleMode {
 	}[m]
 }
 
-// newClient connects to the OCI API. It makes no call.
-func newClient(c *config.Config, clusterID string) (*oci.Client, error) {
-	principal, err := newPrincipal(c)
-	if err != nil {
-		return nil, err
-	}
-	return connect(c, clusterID, principal)
-}
-
 // connectAs connects to the OCI API with the workload identity of a ServiceAccount of an enhanced cluster.
 func connectAs(c *config.Config, clusterID, account string, token oci.TokenSource) (*loadbalancer.Identity, error) {
-	principal, err := oci.OKEWorkloadIdentity(account, c.Auth.Region, token)
-	if err != nil {
-		return nil, err
-	}
-	client, err := connect(c, clusterID, principal)
+	client, err := connect.As(c, clusterID, account, token)
 	if err != nil {
 		return nil, err
 	}
 	return &loadbalancer.Identity{LB: client.LoadBalancers(), NLB: client.NetworkLoadBalancers(), PublicIPs: client.Network()}, nil
-}
-
-func connect(c *config.Config, clusterID string, principal oci.Principal) (*oci.Client, error) {
-	limit := func(l config.Limit) oci.RateLimit { return oci.RateLimit{QPS: l.QPS, Burst: l.Burst} }
-	endpoints := map[oci.Service]string{}
-	for service, endpoint := range c.Endpoints {
-		endpoints[oci.Service(service)] = endpoint
-	}
-	return oci.New(oci.Options{
-		Provider:    principal,
-		Region:      c.Auth.Region,
-		RealmDomain: c.Realm.Domain,
-		Endpoints:   endpoints,
-		CABundle:    []byte(c.CABundle),
-		Limits: oci.RateLimits{
-			Read:     limit(c.RateLimiter.Read()),
-			Write:    limit(c.RateLimiter.Write()),
-			Disabled: c.RateLimiter.Disabled,
-		},
-		ClusterID: clusterID,
-	})
-}
-
-// newPrincipal makes the principal that the config asks for.
-func newPrincipal(c *config.Config) (oci.Principal, error) {
-	switch c.Principal() {
-	case config.InstancePrincipal:
-		return instancePrincipal(c)
-	case config.WorkloadIdentity:
-		return workloadIdentity(c)
-	default:
-		return oci.UserPrincipal(oci.UserCredentials{
-			Tenancy:     c.Auth.Tenancy,
-			User:        c.Auth.User,
-			Region:      c.Auth.Region,
-			Fingerprint: c.Auth.Fingerprint,
-			PrivateKey:  string(c.Auth.Key),
-			Passphrase:  string(c.Auth.Passphrase),
-		})
-	}
-}
-
-func instancePrincipal(c *config.Config) (oci.Principal, error) {
-	return oci.InstancePrincipal(oci.InstancePrincipalOptions{
-		Region:      c.Auth.Region,
-		MetadataURL: c.Environment.MetadataBaseURL,
-		RealmDomain: c.Realm.Domain,
-		CABundle:    []byte(c.CABundle),
-	})
-}
-
-func workloadIdentity(c *config.Config) (oci.Principal, error) {
-	e := c.Environment.WorkloadIdentity
-	settings := oci.TokenExchangeSettings{
-		DomainURL:          e.DomainURL,
-		ResourceType:       e.ResourceType,
-		ClientID:           e.ClientID,
-		ClientSecret:       string(e.ClientSecret),
-		RequestedTokenType: e.RequestedTokenType,
-		SubjectTokenType:   e.SubjectTokenType,
-		RPSTExp:            e.RPSTExpiration,
-		PublicKey:          e.PublicKey,
-		Region:             c.Auth.Region,
-		Token:              oci.TokenFile(e.TokenPath),
-	}
-	if e.UseInstancePrincipal {
-		instance, err := instancePrincipal(c)
-		if err != nil {
-			return nil, err
-		}
-		settings.Instance = instance
-	}
-	return oci.TokenExchange(settings)
 }

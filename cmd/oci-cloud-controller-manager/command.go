@@ -15,8 +15,8 @@ import (
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/names"
 	"k8s.io/cloud-provider/options"
-	"k8s.io/klog/v2"
 
+	"github.com/oracle/oci-cloud-controller-manager/cmd/internal/connect"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/version"
@@ -100,20 +100,7 @@ func (p *process) prepare(c *cobra.Command, framework *options.CloudControllerMa
 
 // readConfig reads the cloud config and the environment, without asking anybody.
 func (p *process) readConfig(path string) error {
-	p.config, p.report = config.ReadFile(path, p.flags.strictConfig)
-	environment, report := config.FromEnviron(os.LookupEnv)
-	p.config.Environment, p.report = environment, p.report.Merge(report)
-	return refuse(path, p.report)
-}
-
-// refuse logs every error of a report in a line of its own, and returns one error for all of them.
-func refuse(path string, report config.Report) error {
-	problems := report.Errors()
-	if len(problems) == 0 {
-		return nil
-	}
-	for _, problem := range problems {
-		klog.ErrorS(nil, "Cloud config is wrong", "problem", problem.Error())
-	}
-	return fmt.Errorf("cloud config %s cannot be used: it has %d errors", path, len(problems))
+	var err error
+	p.config, p.report, err = connect.Read(path, p.flags.strictConfig, os.LookupEnv)
+	return err
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/cloudprovider"
-	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/version"
 )
 
@@ -249,27 +248,5 @@ func TestStrayKeyIsAWarning(t *testing.T) {
 	p.flags.strictConfig = true
 	if err := p.readConfig(path); err == nil {
 		t.Error("accepted under --strict-config")
-	}
-}
-
-// Each principal can be made from a config without a call to anybody.
-func TestPrincipals(t *testing.T) {
-	for name, c := range map[string]*config.Config{
-		"instance": {UseInstancePrincipals: true},
-		"workload": {UseWorkloadIdentity: true, Environment: config.Environment{WorkloadIdentity: config.WorkloadIdentityEnvironment{
-			DomainURL: "https://idcs.example.com", ResourceType: "cluster", ClientID: "id", ClientSecret: "secret",
-		}}},
-		"workload, instance asks": {UseWorkloadIdentity: true, Environment: config.Environment{WorkloadIdentity: config.WorkloadIdentityEnvironment{
-			DomainURL: "https://idcs.example.com", ResourceType: "cluster", UseInstancePrincipal: true,
-		}}},
-	} {
-		c.Auth.Region = "us-ashburn-1"
-		if _, err := newClient(c, "cluster"); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	_, err := newClient(&config.Config{Auth: config.Auth{Region: "us-ashburn-1", Tenancy: "t", User: "u", Fingerprint: "f", Key: "marked", Passphrase: "marked"}}, "")
-	if err == nil || strings.Contains(err.Error(), "marked") {
-		t.Errorf("user with a bad key: %v", err)
 	}
 }

@@ -28,6 +28,12 @@ type Environment struct {
 	// MetricsConfigFile is the file that the poster of OCI Monitoring metrics reads its metrics block from, besides the
 	// cloud config.
 	MetricsConfigFile string
+	// BlockVolumeDriver is the name of the CSI driver for block volumes.
+	BlockVolumeDriver string
+	// LustreController says that the CSI controller shall serve Lustre.
+	LustreController bool
+	// ResourceAttribution gives volumes the tags of tags.common.
+	ResourceAttribution bool
 	// MetadataBaseURL is the address of the instance metadata service.
 	MetadataBaseURL string
 
@@ -109,8 +115,14 @@ func environmentVariables() []variable {
 				e.MetricsConfigFile = filepath.Join(value, "config.yaml")
 				return ""
 			}},
-		{name: "CONFIG_YAML_FILENAME", fallback: "/etc/oci/config.yaml", description: "**No effect in this release yet.** File whose `metrics` block the poster of OCI Monitoring metrics reads.",
+		{name: "CONFIG_YAML_FILENAME", fallback: "/etc/oci/config.yaml", description: "Cloud config of the CSI controller driver. Where the default does not exist, `/etc/oci/cloud-provider.yaml` is read. That the poster of OCI Monitoring metrics reads its `metrics` block has **no effect in this release yet**.",
 			set: textVariable(func(e *Environment) *string { return &e.MetricsConfigFile })},
+		{name: "BLOCK_VOLUME_DRIVER_NAME", fallback: "blockvolume.csi.oraclecloud.com", description: "Name of the CSI driver for block volumes, for controller and nodes. Must not change while there are volumes.",
+			set: textVariable(func(e *Environment) *string { return &e.BlockVolumeDriver })},
+		{name: "LUSTRE_CSI_CONTROLLER_DRIVER_ENABLED", fallback: "false", description: "**No effect in this release yet.** Serve Lustre in the CSI controller driver.",
+			set: func(e *Environment, value string) string { e.LustreController = strings.EqualFold(value, "true"); return "" }},
+		{name: "CPO_ENABLE_RESOURCE_ATTRIBUTION", fallback: "false", description: "Give new volumes the tags of `tags.common` too.",
+			set: boolVariable(func(e *Environment) *bool { return &e.ResourceAttribution })},
 		{name: "OCI_METADATA_BASE_URL", fallback: DefaultMetadataURL, description: "Address of the instance metadata service.",
 			set: func(e *Environment, value string) string {
 				if u, err := url.Parse(value); err != nil || u.Host == "" {

@@ -1,8 +1,8 @@
 // Copyright The OCI Cloud Controller Manager Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command oci-csi-node-driver is the part of the CSI driver that runs on every node: it connects the disks of volumes, formats
-// them, and mounts them for pods. It calls the Kubernetes API for the node's own objects, and the cloud not at all.
+// Command oci-csi-controller-driver is the part of the CSI driver that calls the cloud: it makes, attaches, expands and deletes
+// block volumes, and their snapshots, for the CSI sidecars that run beside it.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/version"
 )
 
-const programName = "oci-csi-node-driver"
+const programName = "oci-csi-controller-driver"
 
 func main() { os.Exit(run(os.Args[1:])) }
 
