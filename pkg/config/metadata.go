@@ -31,8 +31,13 @@ type Metadata interface {
 	Instance(ctx context.Context) (InstanceDocument, error)
 }
 
-// InstanceDocument is the part of /opc/v2/instance/ that a configuration can be completed from.
+// InstanceDocument is the part of /opc/v2/instance/ that a configuration can be completed from, and that tells where an instance is.
 type InstanceDocument struct {
+	// AvailabilityDomain is its full name, "zkJl:PHX-AD-1".
+	AvailabilityDomain string `json:"availabilityDomain"`
+	// Shape is the instance's, "VM.Standard.E5.Flex".
+	Shape string `json:"shape"`
+
 	CompartmentID string `json:"compartmentId"`
 	// Region is a short key ("iad") in old regions and the name in newer ones, as in OCIDs.
 	Region string `json:"region"`

@@ -28,6 +28,13 @@ var (
 	ErrInUse = errors.New("the device is in use")
 	// ErrNotStaged says that a volume is to be published that is not staged.
 	ErrNotStaged = errors.New("the volume is not staged")
+	// ErrLeftBehind says that an operation has failed, and that what it had done before could not be undone: the volume has to be
+	// staged again, or unstaged.
+	ErrLeftBehind = errors.New("a part of it is left")
+	// ErrPublished says that a volume is published already, at another path, and may be at one only.
+	ErrPublished = errors.New("the volume is published at another path")
+	// ErrOtherVolume says that what is mounted at a path is another volume.
+	ErrOtherVolume = errors.New("another volume is mounted there")
 	// ErrOtherMount says that something else is mounted at a path.
 	ErrOtherMount = errors.New("something else is mounted there")
 	// ErrNotMounted says that nothing is mounted at a path.

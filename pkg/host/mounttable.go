@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/mount-utils"
 )
 
@@ -96,6 +97,9 @@ func (m mounted) readOnly() bool { return slices.Contains(m.options, "ro") }
 func (h *Host) canonical(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", fmt.Errorf("%w: path %q is not absolute", ErrInvalid, path)
+	}
+	if len(path) >= unix.PathMax {
+		return "", fmt.Errorf("%w: the path %.64q… is too long: it has %d bytes", ErrInvalid, path, len(path))
 	}
 	path = filepath.Clean(path)
 	at, rest := "/", elements(filepath.Dir(path))

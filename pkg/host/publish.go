@@ -25,7 +25,9 @@ type PublishRequest struct {
 	Target   string
 	Block    bool // a raw block volume
 	ReadOnly bool
-	Options  []string // of the mount; those that only a file system has are in force since it was staged
+	// Exclusive lets the volume be published at no other path.
+	Exclusive bool
+	Options   []string // of the mount; those that only a file system has are in force since it was staged
 }
 
 // Publish mounts what is staged at the target, too. It can be repeated.
@@ -56,6 +58,9 @@ func (h *Host) publish(ctx context.Context, act *activity, r PublishRequest) err
 	if err := h.alive(staged, source); err != nil {
 		return fmt.Errorf("volume %s at %s: %w: %w", r.Volume, source, ErrNotStaged, err)
 	}
+	if other := publishedElsewhere(mounts, staged, source, r.Target); r.Exclusive && other != "" {
+		return fmt.Errorf("volume %s: %w: %s", r.Volume, ErrPublished, other)
+	}
 	options := bindOptions(staged, r)
 	if there, is := mounts.at(r.Target); is {
 		if there.number != staged.number || there.root != staged.root {
@@ -75,6 +80,16 @@ func (h *Host) publish(ctx context.Context, act *activity, r PublishRequest) err
 		return err
 	}
 	return h.bind(ctx, act, source, r.Target, options)
+}
+
+// publishedElsewhere finds another path than a target at which a staged volume is mounted; empty if there is none.
+func publishedElsewhere(mounts table, staged mounted, source, target string) string {
+	for _, m := range mounts {
+		if m.number == staged.number && m.root == staged.root && m.path != source && m.path != target {
+			return m.path
+		}
+	}
+	return ""
 }
 
 // alive looks whether the device of a mount is still there.

@@ -49,8 +49,11 @@ func (h *Host) Stage(ctx context.Context, r StageRequest) error {
 	r.Attachment.Targets = distinct(r.Attachment.Targets)
 	return h.operate(ctx, r.Volume, func(ctx context.Context, act *activity) error {
 		err := h.stage(ctx, act, r)
-		if err != nil {
-			h.undo(ctx, act, r.Volume)
+		if err == nil {
+			return nil
+		}
+		if left := h.undo(ctx, act, r.Volume); left != nil {
+			return fmt.Errorf("%w; %w: %w", err, ErrLeftBehind, left)
 		}
 		return err
 	})
@@ -94,27 +97,29 @@ func (h *Host) stage(ctx context.Context, act *activity, r StageRequest) error {
 	return h.mountFilesystem(ctx, act, d, r)
 }
 
-// undo disconnects what a failed stage has connected: nobody calls Unstage after that. What is in use stays, and so does the record.
-func (h *Host) undo(ctx context.Context, act *activity, volume string) {
+// undo disconnects what a failed stage has connected, since the caller may not come again. What is in use stays, and so does the
+// record; the error says what.
+func (h *Host) undo(ctx context.Context, act *activity, volume string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loginLimit)
 	defer cancel()
 	act.at("undoing")
 	rec, found, err := h.recall(volume)
-	if err == nil && found {
-		if mounts, failed := h.mountTable(); failed != nil {
-			err = failed
-		} else if _, staged := mounts.at(rec.Staging); staged {
-			return
-		} else if _, staged := mounts.at(filepath.Join(rec.Staging, nodeFile)); staged {
-			return
-		}
-		if err = errors.Join(err, h.disconnect(ctx, act, rec)); err == nil {
-			err = h.forget(volume)
-		}
+	if err != nil || !found {
+		return err
 	}
+	mounts, err := h.mountTable()
 	if err != nil {
-		klog.FromContext(ctx).Info("the disk of a volume that could not be staged stays connected", "volumeID", volume, "err", err)
+		return err
 	}
+	for _, path := range []string{rec.Staging, filepath.Join(rec.Staging, nodeFile)} {
+		if hasMount(mounts, path) {
+			return fmt.Errorf("%s is mounted", path)
+		}
+	}
+	if err := h.disconnect(ctx, act, rec); err != nil {
+		return fmt.Errorf("the disk stays connected: %w", err)
+	}
+	return h.forget(volume)
 }
 
 // connect makes the sessions of an iSCSI attachment.

@@ -63,6 +63,32 @@ func (h *Host) Stats(ctx context.Context, path string) (Usage, error) {
 	return <-answer, nil
 }
 
+// Fits makes sure that what is mounted at a path is not another volume than the one named, as far as the record of that tells. A
+// volume that the existing implementation has staged has none.
+func (h *Host) Fits(volume, path string) error {
+	path, err := h.canonical(path)
+	if err != nil {
+		return err
+	}
+	rec, found, err := h.recall(volume)
+	if err != nil || !found {
+		return err
+	}
+	mounts, err := h.mountTable()
+	if err != nil {
+		return err
+	}
+	there, is, err := h.stagedDevice(mounts, path)
+	if err != nil || !is {
+		return err
+	}
+	staged, is, err := h.stagedDevice(mounts, rec.Staging)
+	if err == nil && is && staged.Number != there.Number {
+		err = fmt.Errorf("%s has %s, and volume %s is %s: %w", path, there.Path, volume, staged.Path, ErrOtherVolume)
+	}
+	return err
+}
+
 func usageOf(s unix.Statfs_t) Usage {
 	block := s.Bsize
 	return Usage{
