@@ -22,7 +22,7 @@ const socketProbe = time.Second
 // unix://csi/csi.sock is relative to the working directory (contract storage.md §1.7). A socket that a former process left
 // is replaced; one that is served, and anything that is no socket, is an error.
 func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
-	path, err := socketPath(endpoint)
+	path, err := SocketPath(endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,8 @@ func Listen(ctx context.Context, endpoint string) (net.Listener, error) {
 	return listener, nil
 }
 
-func socketPath(endpoint string) (string, error) {
+// SocketPath is the file of an endpoint; see Listen.
+func SocketPath(endpoint string) (string, error) {
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil:

@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/kubernetes-csi/csi-lib-utils/protosanitizer"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,11 +30,11 @@ func measure(base klog.Logger, driver string) grpc.UnaryServerInterceptor {
 		operations.WithLabelValues(driver, info.FullMethod, status.Code(err).String()).Observe(took.Seconds())
 		switch {
 		case err != nil:
-			logger.Error(err, "Call failed", "request", protosanitizer.StripSecrets(request), "took", took)
+			logger.Error(err, "Call failed", "request", loggable(request), "took", took)
 		case quiet(method):
-			logger.V(5).Info("Call", "request", protosanitizer.StripSecrets(request), "took", took)
+			logger.V(5).Info("Call", "request", loggable(request), "took", took)
 		default:
-			logger.V(2).Info("Call", "request", protosanitizer.StripSecrets(request), "response", protosanitizer.StripSecrets(response), "took", took)
+			logger.V(2).Info("Call", "request", loggable(request), "response", loggable(response), "took", took)
 		}
 		return response, err
 	}
@@ -57,6 +56,9 @@ func translate(code Codes) grpc.UnaryServerInterceptor {
 		response, err := handler(ctx, request)
 		if err == nil {
 			return response, nil
+		}
+		if coded, is := status.FromError(err); is {
+			return nil, coded.Err() // its message does not begin with the code once more
 		}
 		return nil, status.Error(codeOf(err, code), err.Error())
 	}
