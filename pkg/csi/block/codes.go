@@ -43,4 +43,9 @@ func controllerCode(err error) codes.Code {
 }
 
 // Code gives the code of an error of the services, for pkg/csi.Options.
-func Code(err error) codes.Code { return controllerCode(err) }
+func Code(err error) codes.Code {
+	if code := nodeCode(err); code != codes.Unknown {
+		return code
+	}
+	return controllerCode(err)
+}
