@@ -26,8 +26,6 @@ type options struct {
 	maxVolumes                                     int
 	paravirtualizedLimit                           bool
 	version                                        bool
-
-	set map[string]bool // flags that were given
 }
 
 // Defaults of flags that are new.
@@ -39,7 +37,7 @@ const (
 
 // parse reads the command line. As the old binary does, it takes one dash or two.
 func parse(args []string, help io.Writer) (*options, error) {
-	o := &options{set: map[string]bool{}}
+	o := &options{}
 	fs := flag.NewFlagSet(programName, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // the error that is returned is enough
 	fs.StringVar(&o.endpoint, "endpoint", "unix://tmp/csi.sock", "Socket of the block volume driver.")
@@ -68,7 +66,6 @@ func parse(args []string, help io.Writer) (*options, error) {
 	if err := fs.Parse(args); err != nil {
 		return nil, err
 	}
-	fs.Visit(func(f *flag.Flag) { o.set[f.Name] = true })
 	if o.version {
 		return o, nil
 	}
@@ -112,11 +109,16 @@ func setVerbosity(fs *flag.FlagSet, level string) error {
 	if !known {
 		n = info
 	}
-	given, err := strconv.Atoi(fs.Lookup("v").Value.String())
-	if err != nil {
-		return err
-	}
-	return fs.Set("v", strconv.Itoa(max(n, given, 0)))
+	n = max(n, 0)
+	var err error
+	fs.Visit(func(f *flag.Flag) { // those that were given
+		if f.Name == "v" {
+			var given int
+			given, err = strconv.Atoi(f.Value.String())
+			n = max(n, given)
+		}
+	})
+	return errors.Join(err, fs.Set("v", strconv.Itoa(n)))
 }
 
 // withoutEffect describes what was asked for, and is not there.

@@ -189,7 +189,11 @@ func TestNothingIsFormattedInDoubt(t *testing.T) {
 			p := l.pod()
 			c.prepare(l, d, p)
 			before := l.sum(d)
-			refusedWith(t, l.stage(p, 3*time.Second), c.code, c.says)
+			limit := 5 * time.Second
+			if c.code == codes.Unavailable { // waits for the right disk until the time is up
+				limit = time.Second
+			}
+			refusedWith(t, l.stage(p, limit), c.code, c.says)
 			if ran := append(l.calls("mkfs"), l.calls("mount")...); len(ran) > 0 {
 				t.Errorf("ran %v", ran)
 			}
@@ -219,9 +223,9 @@ func TestToolsThatAreMissing(t *testing.T) {
 	l.appear(d, "b")
 	remote := l.pod()
 	remote.publish = oldISCSI()
-	refusedWith(t, l.stage(remote, 3*time.Second), codes.Unavailable, "iscsiadm", "iscsi-initiator-utils", "open-iscsi")
-	refusedWith(t, l.stage(l.pod(fsType("ext3")), 3*time.Second), codes.Unavailable, "mkfs.ext3", "e2fsprogs")
-	refusedWith(t, l.stage(l.pod(fsType("xfs")), 3*time.Second), codes.Unavailable, "mkfs.xfs", "xfsprogs")
+	refusedWith(t, l.stage(remote, 5*time.Second), codes.Unavailable, "iscsiadm", "iscsi-initiator-utils", "open-iscsi")
+	refusedWith(t, l.stage(l.pod(fsType("ext3")), 5*time.Second), codes.Unavailable, "mkfs.ext3", "e2fsprogs")
+	refusedWith(t, l.stage(l.pod(fsType("xfs")), 5*time.Second), codes.Unavailable, "mkfs.xfs", "xfsprogs")
 	if l.calls("mkfs") != nil {
 		t.Errorf("ran %v", l.calls("mkfs"))
 	}
