@@ -29,7 +29,7 @@ test lint build control-plane test-unit test-long: export GOGC := 400
 
 GO_BUILD := go build -ldflags '$(LDFLAGS)'
 
-BINARIES := oci-cloud-controller-manager oci-csi-controller-driver
+BINARIES := oci-cloud-controller-manager oci-csi-controller-driver oci-csi-node-driver
 
 TOOLS            := $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/oci-ccm-tools
 GOLANGCI_VERSION := v2.15.0

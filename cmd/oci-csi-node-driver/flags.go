@@ -45,7 +45,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	fs.StringVar(&o.logLevel, "loglevel", "info", "How much to log: debug, info, warn or error. --v, if it is higher, goes before it.")
 	fs.StringVar(&o.master, "master", "", "URL of the Kubernetes API, for use outside of a cluster.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "File with the access to the Kubernetes API, for use outside of a cluster.")
-	fs.StringVar(&o.httpEndpoint, "http-endpoint", "", "Address (\":9808\") of /healthz and /metrics. None is served without it.")
+	fs.StringVar(&o.httpEndpoint, "http-endpoint", "", "Address (\":9808\") of /healthz, /readyz and /metrics. None is served without it.")
 	fs.StringVar(&o.hostRoot, "host-root", defaultHostRoot, "Where the host's root directory is seen, with all that is mounted below it; / is this machine itself.")
 	fs.StringVar(&o.stateDir, "state-dir", "", "Directory for records of connected volumes, which has to outlive the process. Default: \"volumes\" beside the socket.")
 	fs.IntVar(&o.maxVolumes, "max-volumes-per-node", 0, "How many volumes of this driver the node can have. 0: as its shape says.")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/oracle/oci-cloud-controller-manager/cmd/internal/health"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/config"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/csi"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/csi/block"
@@ -33,12 +33,6 @@ type environment struct {
 	all    []string
 }
 
-// get reads a variable; empty if it is not set.
-func (e environment) get(name string) string {
-	value, _ := e.lookup(name)
-	return value
-}
-
 // serve wires everything together and serves until ctx ends.
 func (o *options) serve(ctx context.Context, env environment) error {
 	logger := klog.Background()
@@ -49,12 +43,9 @@ func (o *options) serve(ctx context.Context, env environment) error {
 	known, report := config.FromEnviron(env.lookup)
 	report.Log(ctx)
 
-	driver := block.DefaultName
-	if name := env.get("BLOCK_VOLUME_DRIVER_NAME"); name != "" {
-		driver = name
-	}
+	driver := known.BlockVolumeDriver
 	logger.Info("Starting", "program", programName, "version", version.Get().String(), "driver", driver, "node", o.nodeID)
-	for _, text := range o.withoutEffect(strings.EqualFold(env.get("LUSTRE_DRIVER_ENABLED"), "true")) {
+	for _, text := range o.withoutEffect(known.LustreNode) {
 		logger.Info("Without effect", "what", text)
 	}
 	machine, err := host.New(host.Options{Paths: host.HostPaths(o.hostRoot), StateDir: o.stateDir})
@@ -78,9 +69,7 @@ func (o *options) serve(ctx context.Context, env environment) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Run(ctx) })
-	if o.httpEndpoint != "" {
-		group.Go(func() error { return serveHTTP(ctx, o.httpEndpoint) })
-	}
+	group.Go(func() error { return health.Serve(ctx, o.httpEndpoint, func() bool { return true }) })
 	return group.Wait()
 }
 

@@ -32,6 +32,8 @@ type Environment struct {
 	BlockVolumeDriver string
 	// LustreController says that the CSI controller shall serve Lustre.
 	LustreController bool
+	// LustreNode says that the CSI driver on nodes shall serve Lustre.
+	LustreNode bool
 	// ResourceAttribution gives volumes the tags of tags.common.
 	ResourceAttribution bool
 	// MetadataBaseURL is the address of the instance metadata service.
@@ -121,6 +123,8 @@ func environmentVariables() []variable {
 			set: textVariable(func(e *Environment) *string { return &e.BlockVolumeDriver })},
 		{name: "LUSTRE_CSI_CONTROLLER_DRIVER_ENABLED", fallback: "false", description: "**No effect in this release yet.** Serve Lustre in the CSI controller driver.",
 			set: func(e *Environment, value string) string { e.LustreController = strings.EqualFold(value, "true"); return "" }},
+		{name: "LUSTRE_DRIVER_ENABLED", fallback: "false", description: "**No effect in this release yet.** Serve Lustre in the CSI driver on nodes.",
+			set: func(e *Environment, value string) string { e.LustreNode = strings.EqualFold(value, "true"); return "" }},
 		{name: "CPO_ENABLE_RESOURCE_ATTRIBUTION", fallback: "false", description: "Give new volumes the tags of `tags.common` too.",
 			set: boolVariable(func(e *Environment) *bool { return &e.ResourceAttribution })},
 		{name: "OCI_METADATA_BASE_URL", fallback: DefaultMetadataURL, description: "Address of the instance metadata service.",
