@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/oracle/oci-cloud-controller-manager/internal/nearest"
 )
 
 // oneWord refuses blanks.
@@ -53,7 +55,7 @@ func securityListMode(s string) fault {
 		return fault{}
 	}
 	f := fault{message: "want All, Frontend or None", got: s}
-	if meant := nearest(s, modes); meant != "" {
+	if meant := nearest.Word(s, modes); meant != "" {
 		f.message += fmt.Sprintf(" (did you mean %s?)", meant)
 	}
 	return f

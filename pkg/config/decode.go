@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/oracle/oci-cloud-controller-manager/internal/nearest"
 )
 
 // tree is the key table as a tree.
@@ -152,7 +154,7 @@ func (d *decoder) unknown(block string, e entry) {
 		p.Message = "unknown key; known here: " + strings.Join(d.current(block), ", ")
 	case parent(p.Suggestion) != block:
 		p.Message = fmt.Sprintf("unknown key here; its place is %s", p.Suggestion)
-	case sameButCase(word, last(p.Suggestion)):
+	case nearest.Same(word, last(p.Suggestion)):
 		p.Message = fmt.Sprintf("unknown key: write %s, exactly so", last(p.Suggestion))
 	default:
 		p.Message = fmt.Sprintf("unknown key; did you mean %s?", last(p.Suggestion))

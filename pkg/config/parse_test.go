@@ -4,7 +4,6 @@
 package config
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -322,22 +321,5 @@ func TestReportLog(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "\n"); n != 2 {
 		t.Errorf("%d lines, want 2", n)
-	}
-}
-
-func TestNearestDistance(t *testing.T) {
-	for _, test := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"region", "region", 0}, {"regoin", "region", 1}, {"regon", "region", 1},
-		{"regionn", "region", 1}, {"legion", "region", 1}, {"kitten", "sitting", 3},
-	} {
-		if got := distance(test.a, test.b); got != test.want {
-			t.Errorf("distance(%q, %q) = %d, want %d", test.a, test.b, got, test.want)
-		}
-	}
-	if d := distance("abc", strings.Repeat("x", 50)); d != 50 || d == math.MaxInt {
-		t.Errorf("got %d", d)
 	}
 }

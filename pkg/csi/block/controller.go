@@ -97,4 +97,7 @@ var (
 )
 
 // NewController makes the controller services. It asks nobody.
-func NewController(o ControllerOptions) *Controller { return &Controller{options: o} }
+func NewController(o ControllerOptions) *Controller {
+	registerMetrics()
+	return &Controller{options: o}
+}

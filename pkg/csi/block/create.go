@@ -1,0 +1,293 @@
+// Copyright The OCI Cloud Controller Manager Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package block
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
+
+	"github.com/oracle/oci-cloud-controller-manager/pkg/blockvolume"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
+)
+
+// Parameters that external-provisioner adds with --extra-create-metadata, and the free-form tags that they become.
+const (
+	claimName      = sidecarPrefix + "pvc/name"
+	claimNamespace = sidecarPrefix + "pvc/namespace"
+	volumeName     = sidecarPrefix + "pv/name"
+
+	TagClaim     = "oci-k8s-pvc"
+	TagNamespace = "oci-k8s-namespace"
+	TagVolume    = "oci-k8s-pv"
+)
+
+// uhpVPUs are the performance units from which a volume is of ultra high performance, with several paths to it (contract storage.md §2.1).
+const uhpVPUs = 30
+
+// Values of ContextContentSource.
+const (
+	sourceSnapshot = "snapshot"
+	sourceVolume   = "volume"
+)
+
+// CreateVolume implements csi.ControllerServer.
+func (c *Controller) CreateVolume(ctx context.Context, r *spec.CreateVolumeRequest) (*spec.CreateVolumeResponse, error) {
+	request, w, err := c.createRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.options.Volumes.Create(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if made.Unmarked {
+		c.warn(ctx, c.claimOf(ctx, r), "VolumeWithoutMarks", fmt.Sprintf(
+			"Volume %s has no room for the tags by which it is known as this cluster's; it is found by its name. Use fewer tags", made.ID))
+	}
+	return &spec.CreateVolumeResponse{Volume: &spec.Volume{
+		VolumeId:           made.ID,
+		CapacityBytes:      made.SizeBytes,
+		ContentSource:      r.GetVolumeContentSource(),
+		AccessibleTopology: accessibleFrom(made.AvailabilityDomain),
+		VolumeContext:      volumeContext(w, r.GetVolumeContentSource(), made),
+	}}, nil
+}
+
+// createRequest checks and translates a request.
+func (c *Controller) createRequest(ctx context.Context, r *spec.CreateVolumeRequest) (blockvolume.CreateRequest, wishes, error) {
+	out := blockvolume.CreateRequest{Name: r.GetName()}
+	if err := needed("name", r.GetName()); err != nil {
+		return out, wishes{}, err
+	}
+	use, err := accessOfAll(r.GetVolumeCapabilities())
+	if err != nil {
+		return out, wishes{}, err
+	}
+	claim := c.claimOf(ctx, r)
+	w, err := c.read(ctx, StorageClass, r.GetParameters(), claim)
+	if err != nil {
+		return out, w, err
+	}
+	if w, err = c.override(ctx, w, r.GetMutableParameters(), claim); err != nil {
+		return out, w, err
+	}
+	if w.vpus != nil && *w.vpus >= uhpVPUs && use.block {
+		return out, w, status.Errorf(codes.InvalidArgument, "parameter %s is %d: raw block volumes (volumeMode: Block) cannot have more than %d", parameterVPUs, *w.vpus, uhpVPUs-1)
+	}
+	if err := setSource(&out, r.GetVolumeContentSource()); err != nil {
+		return out, w, err
+	}
+	out.RequiredBytes, out.LimitBytes = r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes()
+	out.Domains = domainsOf(r.GetAccessibilityRequirements(), c.options.IPv6SingleStack)
+	out.VPUsPerGB, out.AutoTune, out.KMSKeyID = w.vpus, w.autoTune, w.kmsKeyID
+	out.Tags, out.Notes = c.tags(w), notes(r.GetParameters())
+	if claim != nil {
+		out.Asked = claim.Created
+	}
+	return out, w, nil
+}
+
+// read reads the parameters of a class, and tells of those that nobody knows.
+func (c *Controller) read(ctx context.Context, class Class, parameters map[string]string, claim *Claim) (wishes, error) {
+	w, strange, err := readParameters(class, parameters)
+	if err != nil {
+		return w, err
+	}
+	for _, u := range strange {
+		if c.options.StrictParameters {
+			return w, fmt.Errorf("%w: %s: %s (this driver runs with --strict-parameters)", blockvolume.ErrInvalid, class, u)
+		}
+		unknownParameters.WithLabelValues(string(class), u.key).Inc()
+		c.warn(ctx, claim, "UnknownParameter", fmt.Sprintf("%s: %s", class, u))
+	}
+	return w, nil
+}
+
+// override lays the parameters of a VolumeAttributesClass over those of the StorageClass.
+func (c *Controller) override(ctx context.Context, w wishes, mutable map[string]string, claim *Claim) (wishes, error) {
+	if len(mutable) == 0 {
+		return w, nil
+	}
+	m, err := c.read(ctx, VolumeAttributesClass, mutable, claim)
+	if err != nil {
+		return w, err
+	}
+	if m.vpus != nil {
+		w.vpus = m.vpus
+	}
+	if m.tunes {
+		w.tunes, w.autoTune = true, m.autoTune
+	}
+	w.more = m.tags
+	return w, nil
+}
+
+// claimOf finds the claim that a volume is made for.
+func (c *Controller) claimOf(ctx context.Context, r *spec.CreateVolumeRequest) *Claim {
+	return c.options.Cluster.Claim(ctx, r.GetName(), r.GetParameters()[claimNamespace], r.GetParameters()[claimName])
+}
+
+// warn tells the user, on the claim if it is known, and in the log.
+func (c *Controller) warn(ctx context.Context, claim *Claim, reason, message string) {
+	klog.FromContext(ctx).Info("Warning", "reason", reason, "message", message)
+	if claim != nil {
+		c.options.Cluster.Warn(ctx, claim, reason, message)
+	}
+}
+
+func setSource(out *blockvolume.CreateRequest, s *spec.VolumeContentSource) error {
+	switch {
+	case s == nil:
+	case s.GetSnapshot().GetSnapshotId() != "":
+		out.SnapshotID = s.GetSnapshot().GetSnapshotId()
+	case s.GetVolume().GetVolumeId() != "":
+		out.CloneID = s.GetVolume().GetVolumeId()
+	default:
+		return status.Error(codes.InvalidArgument, "the source of the volume must be a VolumeSnapshot or a PersistentVolumeClaim of this driver")
+	}
+	return nil
+}
+
+// tags are those of the class, else those of the config; the common ones are laid over them (contract storage.md §2.1).
+func (c *Controller) tags(w wishes) oci.Tags {
+	base := c.options.Tags
+	if w.tagged {
+		base = w.tags
+	}
+	return over(over(base, w.more), c.options.CommonTags)
+}
+
+// over lays tags over others: free-form ones by key, defined ones by namespace.
+func over(base, top oci.Tags) oci.Tags {
+	out := oci.Tags{Freeform: map[string]string{}, Defined: map[string]map[string]any{}}
+	for _, tags := range []oci.Tags{base, top} {
+		for key, value := range tags.Freeform {
+			out.Freeform[key] = value
+		}
+		for namespace, values := range tags.Defined {
+			out.Defined[namespace] = values
+		}
+	}
+	return out
+}
+
+func notes(parameters map[string]string) map[string]string {
+	out := map[string]string{}
+	for key, tag := range map[string]string{claimName: TagClaim, claimNamespace: TagNamespace, volumeName: TagVolume} {
+		if value := parameters[key]; value != "" {
+			out[tag] = value
+		}
+	}
+	return out
+}
+
+// volumeContext is what the PV keeps (contract storage.md §2.5).
+func volumeContext(w wishes, source *spec.VolumeContentSource, made *blockvolume.Provisioned) map[string]string {
+	performance := int64(blockvolume.DefaultVPUs)
+	if w.vpus != nil {
+		performance = *w.vpus
+	}
+	out := map[string]string{
+		ContextAttachmentType: w.attachmentType,
+		ContextVPUs:           strconv.FormatInt(performance, 10),
+		ContextNeedResize:     strconv.FormatBool(made.Grow),
+		ContextNewSize:        "",
+	}
+	if made.Grow {
+		out[ContextNewSize] = strconv.FormatInt(made.SizeBytes, 10)
+	}
+	switch {
+	case source.GetSnapshot() != nil:
+		out[ContextContentSource] = sourceSnapshot
+	case source.GetVolume() != nil:
+		out[ContextContentSource] = sourceVolume
+	}
+	return out
+}
+
+// DeleteVolume implements csi.ControllerServer.
+func (c *Controller) DeleteVolume(ctx context.Context, r *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
+	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if err := c.options.Volumes.Delete(ctx, r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return &spec.DeleteVolumeResponse{}, nil
+}
+
+// ControllerModifyVolume implements csi.ControllerServer: performance and tags follow a VolumeAttributesClass.
+func (c *Controller) ControllerModifyVolume(ctx context.Context, r *spec.ControllerModifyVolumeRequest) (*spec.ControllerModifyVolumeResponse, error) {
+	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	w, err := c.read(ctx, VolumeAttributesClass, r.GetMutableParameters(), nil)
+	if err != nil {
+		return nil, err
+	}
+	change := blockvolume.Modification{VPUsPerGB: w.vpus, Tags: w.tags}
+	if w.tunes {
+		change.AutoTune = &w.autoTune
+	}
+	if _, err := c.options.Volumes.Modify(ctx, r.GetVolumeId(), change); err != nil {
+		return nil, err
+	}
+	return &spec.ControllerModifyVolumeResponse{}, nil
+}
+
+// ControllerExpandVolume implements csi.ControllerServer. The answer has the real size, in bytes, also when there was nothing to do; the file
+// system may lag behind either way.
+func (c *Controller) ControllerExpandVolume(ctx context.Context, r *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
+	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if r.GetCapacityRange() == nil {
+		return nil, needed("capacity range", "")
+	}
+	v, err := c.options.Volumes.Expand(ctx, r.GetVolumeId(), r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes())
+	if err != nil {
+		return nil, err
+	}
+	return &spec.ControllerExpandVolumeResponse{CapacityBytes: v.SizeBytes, NodeExpansionRequired: r.GetVolumeCapability().GetBlock() == nil}, nil
+}
+
+// ValidateVolumeCapabilities implements csi.ControllerServer: it compares.
+func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *spec.ValidateVolumeCapabilitiesRequest) (*spec.ValidateVolumeCapabilitiesResponse, error) {
+	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	if len(r.GetVolumeCapabilities()) == 0 {
+		return nil, needed("volume capabilities", "")
+	}
+	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
+	defer cancel()
+	if _, err := c.options.Volumes.Get(ctx, r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	for _, capability := range r.GetVolumeCapabilities() {
+		use, err := accessOf(capability)
+		if err == nil && blockvolume.IsBootVolume(r.GetVolumeId()) && (!use.block || use.shared) {
+			err = status.Error(codes.InvalidArgument, "a boot volume can only be used as a raw block volume on one node")
+		}
+		if err != nil {
+			return &spec.ValidateVolumeCapabilitiesResponse{Message: status.Convert(err).Message()}, nil
+		}
+	}
+	if _, _, err := readParameters(StorageClass, r.GetParameters()); err != nil {
+		return &spec.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
+	}
+	return &spec.ValidateVolumeCapabilitiesResponse{Confirmed: &spec.ValidateVolumeCapabilitiesResponse_Confirmed{
+		VolumeContext: r.GetVolumeContext(), VolumeCapabilities: r.GetVolumeCapabilities(), Parameters: r.GetParameters(), MutableParameters: r.GetMutableParameters(),
+	}}, nil
+}
+
+// validateTimeout bounds ValidateVolumeCapabilities, whose callers do not all have a deadline.
+const validateTimeout = 3 * time.Minute
