@@ -73,7 +73,7 @@ test-beside: ## What runs beside the unit tests: test-system, test-typescript, t
 .PHONY: test-unit
 test-unit: control-plane ## Unit and component tests, with the race detector.
 	$(call say,unit and component tests with the race detector (the first run compiles everything: several minutes))
-	@CGO_ENABLED=1 go test -race -vet=off -short -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/traffic -e /test/repo -e /test/ocisim/webtest) $(ARGS)
+	@CGO_ENABLED=1 go test -race -vet=off -short -timeout 20m $$(go list ./... | grep -v -e /test/e2e -e /test/traffic -e /test/node -e /test/repo -e /test/ocisim/webtest) $(ARGS)
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
@@ -119,6 +119,14 @@ test-traffic: build control-plane ## Requests through balancers and real kube-pr
 	@hack/nftables.sh
 	@go run ./test/cluster/cmd/devcluster -build -node >/dev/null
 	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 30m -count=1 -v ./test/traffic/ $(ARGS)
+
+# As root, like test-traffic: nodes are namespaces, with control groups and loop devices.
+.PHONY: test-node
+test-node: build control-plane ## Pods with volumes on real kubelets; kubelets, drivers and whole nodes that end in the middle. Needs root.
+	$(call say,nodes: kubelet, containerd, CSI drivers and sidecars, disks)
+	@hack/nodetools.sh
+	@go run ./test/cluster/cmd/devcluster -build -node -runtime -sidecars >/dev/null
+	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 30m -count=1 -v ./test/node/ $(ARGS)
 
 .PHONY: test-crash
 test-crash: build control-plane ## Kill the binaries after each single cloud call of each scenario, restart, and look for leaks and duplicates.

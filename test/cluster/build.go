@@ -17,11 +17,17 @@ import (
 // bundle is a set of programs that are built and cached together.
 type bundle struct {
 	name string
+	// module is the nested module that has or requires the packages.
+	module string
 	// title and estimate are for the line that announces the build.
 	title, estimate string
 	// packages are built with one go build into one directory. A package that
 	// begins with "./" is in the tools module, the rest in its dependencies.
 	packages []string
+	// withC are packages that need a C compiler. They are built after the others.
+	withC []string
+	// tags are build tags, with commas.
+	tags string
 	// programs are the files that the build leaves.
 	programs []string
 	// links are other names of the first program, which looks at its own name.
@@ -31,6 +37,7 @@ type bundle struct {
 func controlPlane() bundle {
 	return bundle{
 		name:     "kubernetes",
+		module:   toolsModule,
 		title:    "etcd and the control plane",
 		estimate: "about 7 minutes on two cores the first time",
 		packages: []string{"./hyperkube"},
@@ -42,6 +49,7 @@ func controlPlane() bundle {
 func nodeComponents() bundle {
 	return bundle{
 		name:     "node",
+		module:   toolsModule,
 		title:    "kubelet and kube-proxy",
 		estimate: "about 3 minutes on two cores after the control plane",
 		packages: []string{"./nodekube"},
@@ -53,6 +61,7 @@ func nodeComponents() bundle {
 func sidecars() bundle {
 	return bundle{
 		name:     "sidecars",
+		module:   toolsModule,
 		title:    "the CSI sidecars and csi-sanity",
 		estimate: "about 2 minutes on two cores after Kubernetes",
 		packages: []string{
@@ -65,6 +74,27 @@ func sidecars() bundle {
 		},
 		programs: []string{"csi-sanity", "csi-attacher", "csi-provisioner", "csi-resizer",
 			"csi-snapshotter", "snapshot-controller"},
+	}
+}
+
+func nodeRuntime() bundle {
+	return bundle{
+		name:     "runtime",
+		module:   runtimeModule,
+		title:    "containerd, runc, CNI plugins and a registrar of CSI drivers",
+		estimate: "about 3 minutes on two cores",
+		packages: []string{
+			"./registrar",
+			"github.com/containerd/containerd/v2/cmd/containerd",
+			"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+			"github.com/containerd/containerd/v2/cmd/ctr",
+			"github.com/containernetworking/plugins/plugins/ipam/host-local",
+			"github.com/containernetworking/plugins/plugins/main/bridge",
+			"github.com/containernetworking/plugins/plugins/main/loopback",
+		},
+		withC:    []string{"github.com/opencontainers/runc"},
+		tags:     "no_btrfs,no_devmapper,no_zfs,no_aufs,seccomp",
+		programs: []string{"containerd", "containerd-shim-runc-v2", "ctr", "runc", "bridge", "host-local", "loopback", "registrar"},
 	}
 }
 
@@ -97,8 +127,14 @@ func BuildSidecars(ctx context.Context, cacheDir string, progress io.Writer) (st
 	return ensureTools(ctx, sidecars(), cacheDir, progress)
 }
 
+// BuildRuntime is BuildControlPlane for what a kubelet needs: containerd, its shim and ctr, runc, the CNI plugins bridge,
+// host-local and loopback, and registrar, which stands for node-driver-registrar. It needs a C compiler and libseccomp.
+func BuildRuntime(ctx context.Context, cacheDir string, progress io.Writer) (string, error) {
+	return ensureTools(ctx, nodeRuntime(), cacheDir, progress)
+}
+
 func ensureTools(ctx context.Context, b bundle, cacheDir string, progress io.Writer) (string, error) {
-	m, err := findModule()
+	m, err := findModule(b.module)
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +193,7 @@ func (b bundle) complete(dir string) bool {
 // when it is complete.
 func (b bundle) build(ctx context.Context, m module, dir string, progress io.Writer) error {
 	start := time.Now()
-	fmt.Fprintf(progress, "building %s for Kubernetes %s from the Go module proxy (%s)\n", b.title, m.kubernetes, b.estimate)
+	fmt.Fprintf(progress, "building %s from the Go module proxy (%s)\n", m.describe(b.title), b.estimate)
 
 	staging := dir + ".building"
 	if err := errors.Join(os.RemoveAll(staging), os.RemoveAll(dir)); err != nil { // leftovers of a killed build
@@ -168,8 +204,13 @@ func (b bundle) build(ctx context.Context, m module, dir string, progress io.Wri
 	if err := errors.Join(os.MkdirAll(out, 0o755), os.MkdirAll(tmp, 0o755)); err != nil {
 		return err
 	}
-	if err := m.goBuild(ctx, b.packages, out, tmp, progress); err != nil {
+	if err := m.goBuild(ctx, b, false, out, tmp, progress); err != nil {
 		return err
+	}
+	if len(b.withC) > 0 {
+		if err := m.goBuild(ctx, b, true, out, tmp, progress); err != nil {
+			return err
+		}
 	}
 	for _, link := range b.links {
 		if err := os.Symlink(b.programs[0], filepath.Join(out, link)); err != nil {

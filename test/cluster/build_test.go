@@ -178,7 +178,7 @@ func TestFindModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := findModule()
+	m, err := findModule(toolsModule)
 	if err != nil {
 		t.Fatal(err)
 	}

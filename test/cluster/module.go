@@ -22,21 +22,27 @@ import (
 	"time"
 )
 
-// module is the nested module that names the programs and their versions.
+// module is a nested module that names programs and their versions.
 type module struct {
 	dir        string
-	kubernetes string // version, for example v1.37.2
+	kubernetes string // version, for example v1.37.2; empty for one that has nothing to do with it
 }
 
-// toolsPath is where the module is, seen from the root of the repository.
-const toolsPath = "test/cluster/tools"
+// The nested modules.
+const (
+	toolsModule   = "tools"   // Kubernetes, etcd and the CSI sidecars
+	runtimeModule = "runtime" // what a node runs below its kubelet
+)
+
+// clusterPath is where the modules are, seen from the root of the repository.
+const clusterPath = "test/cluster"
 
 // findModule looks beside this source file, if it is still where it was compiled,
 // and otherwise (-trimpath) in the directories above the working directory, which
 // for a test is that of its package.
-func findModule() (module, error) {
+func findModule(name string) (module, error) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
-		if m, err := readModule(filepath.Join(filepath.Dir(file), "tools")); err == nil {
+		if m, err := readModule(filepath.Join(filepath.Dir(file), name)); err == nil {
 			return m, nil
 		}
 	}
@@ -45,12 +51,12 @@ func findModule() (module, error) {
 		return module{}, err
 	}
 	for {
-		m, err := readModule(filepath.Join(dir, toolsPath))
+		m, err := readModule(filepath.Join(dir, clusterPath, name))
 		if !errors.Is(err, os.ErrNotExist) {
 			return m, err
 		}
 		if dir == filepath.Dir(dir) {
-			return module{}, fmt.Errorf("find %s above the working directory: %w", toolsPath, os.ErrNotExist)
+			return module{}, fmt.Errorf("find %s/%s above the working directory: %w", clusterPath, name, os.ErrNotExist)
 		}
 		dir = filepath.Dir(dir)
 	}
@@ -62,6 +68,9 @@ func readModule(dir string) (module, error) {
 	if err != nil {
 		return module{}, err
 	}
+	if filepath.Base(dir) != toolsModule {
+		return module{dir: dir}, nil
+	}
 	required := regexp.MustCompile(`(?m)^(?:require)?\s*k8s\.io/kubernetes (v1\.\d+\.\d+)`).FindSubmatch(text)
 	if required == nil {
 		return module{}, fmt.Errorf("%s requires no release of k8s.io/kubernetes", path)
@@ -69,21 +78,20 @@ func readModule(dir string) (module, error) {
 	return module{dir: dir, kubernetes: string(required[1])}, nil
 }
 
+// describe adds the version to the title of a bundle.
+func (m module) describe(title string) string {
+	if m.kubernetes == "" {
+		return title
+	}
+	return title + " for Kubernetes " + m.kubernetes
+}
+
 // flags of go build: small, the same bytes for everyone, and with the version that
 // the components shall report.
 func (m module) flags() []string {
-	const pkg = "k8s.io/component-base/version."
-	minor := strings.Split(m.kubernetes, ".")[1]
 	linker := []string{"-s", "-w"}
-	for _, variable := range []string{
-		"gitVersion=" + m.kubernetes,
-		"gitMajor=1",
-		"gitMinor=" + minor,
-		"gitTreeState=clean",
-		"gitCommit=" + strings.Repeat("0", 40),
-		"buildDate=1970-01-01T00:00:00Z",
-	} {
-		linker = append(linker, "-X", pkg+variable)
+	if m.kubernetes != "" {
+		linker = append(linker, m.versionFlags()...)
 	}
 	return []string{
 		"-mod=readonly",
@@ -94,10 +102,28 @@ func (m module) flags() []string {
 	}
 }
 
+// versionFlags are the linker's flags for the version of Kubernetes.
+func (m module) versionFlags() []string {
+	const pkg = "k8s.io/component-base/version."
+	minor := strings.Split(m.kubernetes, ".")[1]
+	var flags []string
+	for _, variable := range []string{
+		"gitVersion=" + m.kubernetes,
+		"gitMajor=1",
+		"gitMinor=" + minor,
+		"gitTreeState=clean",
+		"gitCommit=" + strings.Repeat("0", 40),
+		"buildDate=1970-01-01T00:00:00Z",
+	} {
+		flags = append(flags, "-X", pkg+variable)
+	}
+	return flags
+}
+
 // key names the content of a bundle: all that decides what the build makes.
 func (b bundle) key(m module) (string, error) {
 	files := []string{filepath.Join(m.dir, "go.mod"), filepath.Join(m.dir, "go.sum")}
-	for _, pkg := range b.packages {
+	for _, pkg := range b.packages { // the others are what go.mod says
 		if !strings.HasPrefix(pkg, "./") {
 			continue
 		}
@@ -110,9 +136,13 @@ func (b bundle) key(m module) (string, error) {
 	slices.Sort(files)
 
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%q\n", [][]string{
+	decisive := [][]string{
 		{runtime.Version(), runtime.GOOS, runtime.GOARCH}, m.flags(), b.packages, b.programs, b.links,
-	})
+	}
+	if b.tags != "" || len(b.withC) > 0 {
+		decisive = append(decisive, b.withC, []string{b.tags})
+	}
+	fmt.Fprintf(hash, "%q\n", decisive)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -123,13 +153,20 @@ func (b bundle) key(m module) (string, error) {
 	return fmt.Sprintf("%x", hash.Sum(nil)[:8]), nil
 }
 
-// goBuild compiles packages into the directory out. Progress hears of it every
-// half minute.
-func (m module) goBuild(ctx context.Context, packages []string, out, tmp string, progress io.Writer) error {
+// goBuild compiles the packages of a bundle into the directory out, those with C or the
+// others. Progress hears of it every half minute.
+func (m module) goBuild(ctx context.Context, b bundle, withC bool, out, tmp string, progress io.Writer) error {
+	packages, cgo := b.packages, "CGO_ENABLED=0"
+	if withC {
+		packages, cgo = b.withC, "CGO_ENABLED=1"
+	}
 	args := append([]string{"build", "-v", "-o", out + string(filepath.Separator)}, m.flags()...)
+	if b.tags != "" {
+		args = append(args, "-tags="+b.tags)
+	}
 	cmd := exec.CommandContext(ctx, "go", append(args, packages...)...)
 	cmd.Dir = m.dir
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOTMPDIR="+tmp,
+	cmd.Env = append(cmd.Environ(), cgo, "GOWORK=off", "GOTMPDIR="+tmp,
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -23,6 +23,7 @@ type arguments struct {
 	controllerManager, scheduler bool
 	nodes                        int
 	build, node, sidecars        bool
+	runtime                      bool
 }
 
 func main() { os.Exit(devcluster()) }
@@ -35,6 +36,7 @@ func devcluster() int {
 	flag.IntVar(&a.nodes, "nodes", 0, "number of simulated nodes, up to 5000")
 	flag.BoolVar(&a.build, "build", false, "only build what is not built yet, then exit")
 	flag.BoolVar(&a.node, "node", false, "build kubelet and kube-proxy too")
+	flag.BoolVar(&a.runtime, "runtime", false, "build containerd, runc and CNI plugins too")
 	flag.BoolVar(&a.sidecars, "sidecars", false, "build the CSI sidecars and csi-sanity too")
 	flag.Parse()
 
@@ -54,6 +56,13 @@ func run(ctx context.Context, a arguments) error {
 			return err
 		}
 		fmt.Println("Node:        ", dir)
+	}
+	if a.runtime {
+		dir, err := cluster.BuildRuntime(ctx, "", os.Stderr)
+		if err != nil {
+			return err
+		}
+		fmt.Println("Runtime:     ", dir)
 	}
 	if a.sidecars {
 		dir, err := cluster.BuildSidecars(ctx, "", os.Stderr)
