@@ -66,8 +66,8 @@ test: ## Everything that must pass before a change lands: lint, unit, component 
 	@$(MAKE) --no-print-directory -j2 test-unit test-beside
 
 .PHONY: test-beside
-test-beside: ## What runs beside the unit tests: test-system, test-typescript, test-web and test-long, one after the other.
-	@$(MAKE) --no-print-directory -j1 test-system test-typescript test-web test-long
+test-beside: ## What runs beside the unit tests: test-system, test-typescript, test-web, test-long and, where it can run, test-vm, one after the other.
+	@VM_OPTIONAL=1 $(MAKE) --no-print-directory -j1 test-system test-typescript test-web test-long test-vm
 
 # The linters include vet.
 .PHONY: test-unit
@@ -107,10 +107,9 @@ control-plane:
 	@go run ./test/cluster/cmd/devcluster -build >/dev/null
 
 .PHONY: test-vm
-test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mode Linux (Debian packages, built once in a minute).
+test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mode Linux (Debian packages, built once in a minute). ARGS=-test.run=TestVMISCSI picks tests.
 	$(call say,tests in a Linux guest)
-	@test/vm/build.sh >/dev/null
-	@go test -count=1 -v -p 1 -run 'TestLIO|TestVM' -exec $(CURDIR)/test/vm/exec.sh ./test/ocisim/bodies ./pkg/host $(ARGS)
+	@test/vm/test.sh ./test/ocisim/bodies ./pkg/host -- $(ARGS)
 
 # As root: the suite makes network namespaces, which nobody else sees and which end with it.
 .PHONY: test-traffic

@@ -4,19 +4,27 @@
 #
 # Builds a Linux guest with an iSCSI initiator and target, for tests that this machine's kernel cannot run: user-mode
 # Linux and a small root of Debian packages, in the user's cache directory, and prints where it is. No maintainer script
-# runs. It needs apt, and kmod, e2fsprogs and dpkg of the host; a second run reuses what is there.
+# runs. It needs apt, and kmod, e2fsprogs and dpkg of the host; a second run reuses what is there. The exit status is 3 where
+# there can be no guest.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oci-ccm-vm
-key=$(cd "$here" && find . -type f ! -name exec.sh -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+key=$(cd "$here" && find . -type f ! -name test.sh -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 guest=$cache/guest-$key
 if [ -e "$guest/root.ext4" ]; then echo "$guest"; exit 0; fi
+cannot() {
+	echo "test/vm: $*" >&2
+	exit 3
+}
+[ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || cannot "user-mode Linux is a program for Linux on x86-64"
 for tool in apt-get dpkg-deb depmod modprobe mke2fs; do
-	command -v $tool >/dev/null || { echo "test/vm: $tool is missing: install apt, dpkg, kmod and e2fsprogs" >&2; exit 3; }
+	command -v $tool >/dev/null || cannot "$tool is missing: install apt, dpkg, kmod and e2fsprogs"
 done
 packages="busybox-static dash udev kmod mount util-linux e2fsprogs open-iscsi netbase iproute2 xfsprogs multipath-tools dmsetup"
 # What the closure brings along and nothing in the guest runs.
 unused='^(perl|libperl|python3|libpython3|libicu72|dpkg_|tar_|coreutils|passwd|adduser|debconf|initramfs-tools|linux-base|klibc-utils|libklibc|gcc-12-base|libdb5|libgdbm|ucf|cpio_|libstdc\+\+6|sg3-utils_|libsqlite3-0|media-types|readline-common)'
+# Rules of udev that name and hold disks. Every other one is tried for every event, and some start programs.
+rules='^(50-udev-default|55-dm|56-dm-mpath|60-block|60-multipath|60-persistent-storage|60-persistent-storage-dm|68-del-part-nodes|95-dm-notify)\.rules$'
 modules="sd_mod iscsi_tcp target_core_mod target_core_file iscsi_target_mod tcm_loop dm_mod dm_multipath dm_service_time dm_round_robin crc32c_generic md5 sha1_generic sha256_generic"
 
 debs=$cache/packages
@@ -26,8 +34,9 @@ mkdir -p "$debs/partial" "$work/root" "$work/kernel"
 : >"$work/status" # an empty machine: the whole closure is downloaded
 echo "test/vm: downloading packages of Debian" >&2
 apt-get -qq -o Dir::State::status="$work/status" -o Dir::Cache::archives="$debs/" -o APT::Sandbox::User=root \
-	install --no-install-recommends -y -d $packages >/dev/null
-(cd "$debs" && { ls user-mode-linux_*.deb >/dev/null 2>&1 || apt-get -qq -o APT::Sandbox::User=root download user-mode-linux >/dev/null; })
+	install --no-install-recommends -y -d $packages >/dev/null || cannot "packages of Debian 12 cannot be downloaded"
+(cd "$debs" && { ls user-mode-linux_*.deb >/dev/null 2>&1 || apt-get -qq -o APT::Sandbox::User=root download user-mode-linux >/dev/null; }) ||
+	cannot "Debian's user-mode-linux cannot be downloaded"
 
 echo "test/vm: making the guest's root" >&2
 root=$work/root
@@ -43,6 +52,7 @@ done
 for applet in $("$root/bin/busybox" --list); do
 	[ -e "$root/usr/bin/$applet" ] || [ -e "$root/usr/sbin/$applet" ] || ln -s /bin/busybox "$root/usr/bin/$applet"
 done
+(cd "$root/usr/lib/udev/rules.d" && ls | grep -vE "$rules" | xargs -r rm -r)
 cp -r "$here/etc/." "$root/etc/"
 install -m 755 "$here/init" "$root/guest-init"
 mkdir -p "$root"/{proc,sys,dev,run,tmp,mnt,root,job,etc/target,etc/multipath,var/lib/iscsi}
@@ -64,7 +74,7 @@ depmod -b "$root" "$version"
 
 mkdir -p "$work/guest"
 cp "$work/kernel/usr/bin/linux.uml" "$work/guest/linux.uml"
-mke2fs -q -t ext4 -O ^has_journal -m 0 -N 12000 -d "$root" "$work/guest/root.ext4" 256M
+mke2fs -q -t ext4 -O ^has_journal -m 0 -N 12000 -d "$root" "$work/guest/root.ext4" 256M >/dev/null
 rm -rf "$guest"
 mv "$work/guest" "$guest"
 echo "$guest"

@@ -5,13 +5,20 @@
 # The command for ocisim's iSCSI body on Linux: lio.sh attach|detach|resize. It drives the kernel's target (LIO) through
 # configfs, and needs root, modprobe, ip and, where the initiator runs on the same machine, iscsiadm. Attachments of type
 # iscsi become targets; the others become SCSI disks of this machine. What it finds in its environment is documented in
-# package bodies.
+# package bodies. It starts few programs: in a guest each one takes a tenth of a second.
 set -eu
 config=/sys/kernel/config
 target=$config/target
-modprobe -a configfs target_core_mod target_core_file
-mountpoint -q $config || mount -t configfs configfs $config
+if [ ! -d $target/core ]; then
+	modprobe -a configfs target_core_mod target_core_file
+	mountpoint -q $config || mount -t configfs configfs $config
+fi
 store=$target/core/fileio_0/$OCISIM_SERIAL
+
+# need loads modules that are not there.
+need() {
+	for module; do [ -d "/sys/module/$module" ] || modprobe "$module"; done
+}
 
 # One backing store for all attachments of a volume.
 back() {
@@ -24,9 +31,11 @@ back() {
 
 # The target's name is that of the attachment: a shared volume has a target for each.
 iscsi() {
-	modprobe iscsi_target_mod
+	need iscsi_target_mod
 	group=$target/iscsi/$OCISIM_IQN/tpgt_1
-	mkdir -p "$group"
+	lun=$group/lun/lun_$OCISIM_LUN
+	mkdir -p "$lun"
+	[ -e "$lun/volume" ] || ln -s "$store" "$lun/volume"
 	echo 0 >"$group/attrib/authentication"
 	echo 1 >"$group/attrib/generate_node_acls"
 	if [ "$OCISIM_READ_ONLY" = true ]; then echo 1; else echo 0; fi >"$group/attrib/demo_mode_write_protect"
@@ -40,26 +49,26 @@ iscsi() {
 		ip addr replace "${portal%:*}/32" dev lo
 		mkdir -p "$group/np/$portal"
 	done
-	mkdir -p "$group/lun/lun_$OCISIM_LUN"
-	[ -e "$group/lun/lun_$OCISIM_LUN/volume" ] || ln -s "$store" "$group/lun/lun_$OCISIM_LUN/volume"
 	echo 1 >"$group/enable"
 }
 
-# A loopback target needs a name of its own: a WWN, made of the serial.
-loopback() { echo "$target/loopback/naa.6001405$(printf %s "$OCISIM_SERIAL" | cut -c1-9)/tpgt_1"; }
+# A loopback target needs a name of its own: a WWN, made of the first nine digits of the serial.
+digits=${OCISIM_SERIAL%"${OCISIM_SERIAL#?????????}"}
+loopback=$target/loopback/naa.6001405$digits/tpgt_1
 
 disk() {
-	modprobe -a sd_mod tcm_loop
+	need tcm_loop sd_mod
 	# For a rule of udev that makes consistent device paths: which one the disk with this serial has.
 	if [ -n "$OCISIM_DEVICE" ]; then
-		mkdir -p /run/oracleoci
+		[ -d /run/oracleoci ] || mkdir -p /run/oracleoci
 		echo "${OCISIM_DEVICE##*/}" >"/run/oracleoci/$OCISIM_SERIAL"
 	fi
-	group=$(loopback)
-	mkdir -p "$group"
-	grep -q naa "$group/nexus" 2>/dev/null || echo "naa.6001406$(printf %s "$OCISIM_SERIAL" | cut -c1-9)" >"$group/nexus"
-	mkdir -p "$group/lun/lun_0"
-	[ -e "$group/lun/lun_0/volume" ] || ln -s "$store" "$group/lun/lun_0/volume"
+	mkdir -p "$loopback"
+	nexus=
+	read -r nexus 2>/dev/null <"$loopback/nexus" || true
+	[ -n "$nexus" ] || echo "naa.6001406$digits" >"$loopback/nexus"
+	mkdir -p "$loopback/lun/lun_0"
+	[ -e "$loopback/lun/lun_0/volume" ] || ln -s "$store" "$loopback/lun/lun_0/volume"
 }
 
 # remove takes away a target group, its target, and the backing store if nobody else uses it. All of it may be gone.
@@ -69,7 +78,7 @@ remove() {
 		rm -f "$lun/volume"
 		rmdir "$lun"
 	done
-	[ ! -d "$1/np" ] || find "$1/np" -mindepth 1 -maxdepth 1 -type d -exec rmdir {} \;
+	for portal in "$1"/np/*; do [ ! -d "$portal" ] || rmdir "$portal"; done
 	[ ! -d "$1" ] || rmdir "$1"
 	[ ! -d "${1%/*}" ] || rmdir "${1%/*}"
 	[ ! -d "$store" ] || rmdir "$store" 2>/dev/null || true
@@ -81,7 +90,7 @@ attach)
 	if [ "$OCISIM_TYPE" = iscsi ]; then iscsi; else disk; fi
 	;;
 detach)
-	if [ "$OCISIM_TYPE" = iscsi ]; then remove "$target/iscsi/$OCISIM_IQN/tpgt_1"; else remove "$(loopback)"; fi
+	if [ "$OCISIM_TYPE" = iscsi ]; then remove "$target/iscsi/$OCISIM_IQN/tpgt_1"; else remove "$loopback"; fi
 	;;
 resize)
 	echo "fd_dev_size=$OCISIM_BYTES" >"$store/control"
