@@ -69,6 +69,9 @@ func attachRequest(r *spec.ControllerPublishVolumeRequest) (blockvolume.AttachRe
 	if err != nil {
 		return blockvolume.AttachRequest{}, err
 	}
+	if err := exists("volume", r.GetVolumeId()); err != nil {
+		return blockvolume.AttachRequest{}, err
+	}
 	out := blockvolume.AttachRequest{
 		VolumeID:  r.GetVolumeId(),
 		Node:      r.GetNodeId(),
@@ -96,6 +99,9 @@ func attachRequest(r *spec.ControllerPublishVolumeRequest) (blockvolume.AttachRe
 func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
 	if err := needed("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
+	}
+	if impossible(r.GetVolumeId()) {
+		return &spec.ControllerUnpublishVolumeResponse{}, nil
 	}
 	request := blockvolume.DetachRequest{VolumeID: r.GetVolumeId(), Node: r.GetNodeId()}
 	if r.GetNodeId() != "" {

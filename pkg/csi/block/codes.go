@@ -5,10 +5,12 @@ package block
 
 import (
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/blockvolume"
+	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
 // controllerCode gives the code of an error of the controller services; codes.Unknown if it knows none.
@@ -48,4 +50,26 @@ func Code(err error) codes.Code {
 		return code
 	}
 	return controllerCode(err)
+}
+
+// refuse is an error of a kind that this package finds by itself.
+func refuse(kind error, format string, args ...any) error {
+	return fmt.Errorf("%w: %s", kind, fmt.Sprintf(format, args...))
+}
+
+// isGone says that something is proven not to exist.
+func isGone(err error) bool { return errors.Is(err, blockvolume.ErrNotFound) }
+
+// impossible says that an ID cannot be one of the cloud's: there is nothing of that ID.
+func impossible(id string) bool {
+	_, err := oci.ParseOCID(id)
+	return err != nil
+}
+
+// exists refuses an ID that cannot be one.
+func exists(what, id string) error {
+	if impossible(id) {
+		return refuse(blockvolume.ErrNotFound, "%s %q: that is no OCID", what, id)
+	}
+	return nil
 }

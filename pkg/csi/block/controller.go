@@ -41,8 +41,8 @@ type Volumes interface {
 type Cluster interface {
 	// Node reads a Node; ErrNoNode if there is none of that name.
 	Node(ctx context.Context, name string) (*Node, error)
-	// NodeNames are the names of all Nodes by the OCIDs of their instances.
-	NodeNames(ctx context.Context) (map[string]string, error)
+	// Nodes are all Nodes.
+	Nodes(ctx context.Context) ([]*Node, error)
 	// Claim finds the PersistentVolumeClaim that a volume is made for: by its namespace and name, or by the UID at the end of
 	// the volume's name. It is nil where none is known.
 	Claim(ctx context.Context, volume, namespace, name string) *Claim

@@ -148,8 +148,10 @@ func setSource(out *blockvolume.CreateRequest, s *spec.VolumeContentSource) erro
 	case s == nil:
 	case s.GetSnapshot().GetSnapshotId() != "":
 		out.SnapshotID = s.GetSnapshot().GetSnapshotId()
+		return exists("snapshot", out.SnapshotID)
 	case s.GetVolume().GetVolumeId() != "":
 		out.CloneID = s.GetVolume().GetVolumeId()
+		return exists("volume", out.CloneID)
 	default:
 		return status.Error(codes.InvalidArgument, "the source of the volume must be a VolumeSnapshot or a PersistentVolumeClaim of this driver")
 	}
@@ -218,6 +220,9 @@ func (c *Controller) DeleteVolume(ctx context.Context, r *spec.DeleteVolumeReque
 	if err := needed("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
+	if impossible(r.GetVolumeId()) {
+		return &spec.DeleteVolumeResponse{}, nil
+	}
 	if err := c.options.Volumes.Delete(ctx, r.GetVolumeId()); err != nil {
 		return nil, err
 	}
@@ -231,6 +236,9 @@ func (c *Controller) ControllerModifyVolume(ctx context.Context, r *spec.Control
 	}
 	w, err := c.read(ctx, VolumeAttributesClass, r.GetMutableParameters(), nil)
 	if err != nil {
+		return nil, err
+	}
+	if err := exists("volume", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	change := blockvolume.Modification{VPUsPerGB: w.vpus, Tags: w.tags}
@@ -252,6 +260,9 @@ func (c *Controller) ControllerExpandVolume(ctx context.Context, r *spec.Control
 	if r.GetCapacityRange() == nil {
 		return nil, needed("capacity range", "")
 	}
+	if err := exists("volume", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
 	v, err := c.options.Volumes.Expand(ctx, r.GetVolumeId(), r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes())
 	if err != nil {
 		return nil, err
@@ -266,6 +277,9 @@ func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *spec.Val
 	}
 	if len(r.GetVolumeCapabilities()) == 0 {
 		return nil, needed("volume capabilities", "")
+	}
+	if err := exists("volume", r.GetVolumeId()); err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
 	defer cancel()

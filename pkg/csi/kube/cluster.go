@@ -23,8 +23,8 @@ import (
 // compartmentAnnotation of a Node names the compartment of its instance. The cloud-controller-manager writes it.
 const compartmentAnnotation = "oci.oraclecloud.com/compartment-id"
 
-// nodeNamesAge is how old the names of all Nodes may be: a list of them costs the more, the larger the cluster is.
-const nodeNamesAge = 10 * time.Second
+// nodesAge is how old the list of all Nodes may be: it costs the more, the larger the cluster is.
+const nodesAge = 10 * time.Second
 
 // Cluster is what a controller asks of Kubernetes.
 type Cluster struct {
@@ -34,7 +34,7 @@ type Cluster struct {
 	events *reporter
 
 	mu    sync.Mutex
-	names map[string]string // instance OCID to Node name
+	nodes []*block.Node // nil before the first list
 	asOf  time.Time
 }
 
@@ -72,31 +72,33 @@ func (c *Cluster) Node(ctx context.Context, name string) (*block.Node, error) {
 	case err != nil:
 		return nil, fmt.Errorf("node %s: %w", name, err)
 	}
-	return &block.Node{Name: node.Name, InstanceID: instanceOf(node), CompartmentID: node.Annotations[compartmentAnnotation]}, nil
+	return nodeOf(node), nil
 }
 
-// NodeNames implements block.Cluster. The answer may be a few seconds old, and must not be changed.
-func (c *Cluster) NodeNames(ctx context.Context) (map[string]string, error) {
+// Nodes implements block.Cluster. The answer may be a few seconds old, and must not be changed.
+func (c *Cluster) Nodes(ctx context.Context) ([]*block.Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.names != nil && time.Since(c.asOf) < nodeNamesAge {
-		return c.names, nil
+	if c.nodes != nil && time.Since(c.asOf) < nodesAge {
+		return c.nodes, nil
 	}
-	now, names := time.Now(), map[string]string{}
+	now, nodes := time.Now(), []*block.Node{}
 	err := c.each(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		return c.client.CoreV1().Nodes().List(ctx, o)
 	}, func(o runtime.Object) {
 		if node, ok := o.(*v1.Node); ok {
-			if id := instanceOf(node); id != "" {
-				names[id] = node.Name
-			}
+			nodes = append(nodes, nodeOf(node))
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	c.names, c.asOf = names, now
-	return names, nil
+	c.nodes, c.asOf = nodes, now
+	return nodes, nil
+}
+
+func nodeOf(node *v1.Node) *block.Node {
+	return &block.Node{Name: node.Name, InstanceID: instanceOf(node), CompartmentID: node.Annotations[compartmentAnnotation]}
 }
 
 // Claim implements block.Cluster.
