@@ -151,7 +151,18 @@ func (s *Service) meant(ctx context.Context, r DetachRequest) ([]*oci.VolumeAtta
 			list = append(list, more...)
 		}
 	}
-	return s.narrow(ctx, r, list)
+	if found, err = s.narrow(ctx, r, list); err != nil || len(found) > 0 {
+		return found, err
+	}
+	return ofFormerInstance(r, list), nil
+}
+
+// ofFormerInstance picks the attachments that were made for a Node of this name when it was another instance: a new one has come
+// under the name of the old one, whose attachments nobody would end otherwise.
+func ofFormerInstance(r DetachRequest, list []*oci.VolumeAttachment) []*oci.VolumeAttachment {
+	return slices.DeleteFunc(slices.Clone(list), func(a *oci.VolumeAttachment) bool {
+		return a.State == oci.AttachmentDetached || r.Node == "" || a.DisplayName != r.Node
+	})
 }
 
 // narrow picks the attachments that are not over, and are to the instance or to the Node.

@@ -26,10 +26,10 @@ func (c *Controller) ListVolumes(ctx context.Context, r *spec.ListVolumesRequest
 	}
 	var at map[string][]string
 	if c.options.PublishedNodes {
-		if all, err = c.withOthers(ctx, all); err != nil {
+		if at, err = c.published(ctx); err != nil {
 			return nil, err
 		}
-		if at, err = c.published(ctx); err != nil {
+		if all, err = c.withOthers(ctx, all, at); err != nil {
 			return nil, err
 		}
 	}
@@ -48,11 +48,16 @@ func (c *Controller) ListVolumes(ctx context.Context, r *spec.ListVolumesRequest
 }
 
 func volumeOf(v *oci.Volume) *spec.Volume {
-	return &spec.Volume{VolumeId: v.ID, CapacityBytes: v.SizeBytes, AccessibleTopology: accessibleFrom(v.AvailabilityDomain)}
+	out := &spec.Volume{VolumeId: v.ID, CapacityBytes: v.SizeBytes}
+	if v.AvailabilityDomain != "" {
+		out.AccessibleTopology = accessibleFrom(v.AvailabilityDomain)
+	}
+	return out
 }
 
-// withOthers adds the volumes of PersistentVolumes that are not in the compartment of volumes: those that somebody else has made.
-func (c *Controller) withOthers(ctx context.Context, all []*oci.Volume) ([]*oci.Volume, error) {
+// withOthers adds the volumes of PersistentVolumes that are not in the compartment of volumes: those that somebody else has made. One that is
+// attached is there, also if it cannot be read.
+func (c *Controller) withOthers(ctx context.Context, all []*oci.Volume, at map[string][]string) ([]*oci.Volume, error) {
 	handles, err := c.options.Cluster.VolumeHandles(ctx)
 	if err != nil {
 		return nil, status.Errorf(codes.Unavailable, "list the PersistentVolumes: %v", err)
@@ -62,13 +67,17 @@ func (c *Controller) withOthers(ctx context.Context, all []*oci.Volume) ([]*oci.
 		known[v.ID] = true
 	}
 	for _, id := range handles {
-		if known[id] {
+		if known[id] || impossible(id) {
 			continue
 		}
 		known[id] = true
+		if len(at[id]) > 0 {
+			all = append(all, &oci.Volume{ID: id})
+			continue
+		}
 		v, err := c.options.Volumes.Get(ctx, id)
 		switch {
-		case isGone(err): // then it is attached nowhere
+		case isGone(err):
 		case err != nil:
 			return nil, fmt.Errorf("list volumes: that of a PersistentVolume: %w", err)
 		default:
