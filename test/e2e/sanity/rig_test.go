@@ -117,6 +117,7 @@ func (r *rig) makeRegion() {
 	behaviour.MaxVolumesPerInstance = map[string]int{"": maxVolumes}
 	quick := ocisim.Range{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
 	r.region = ocisim.New(ocisim.Options{
+		AvailabilityDomains: []string{"Uocm:US-ASHBURN-AD-1"}, // most of csi-sanity's requests name none
 		Attachments: &machine{Loop: loop, dev: dev}, Behaviour: behaviour, PageSize: 2, Durations: map[string]ocisim.Range{"*": quick},
 	})
 	r.Cleanup(func() {
@@ -185,7 +186,8 @@ func (r *rig) serveNode() {
 			return map[string]string{"topology.kubernetes.io/zone": zone, "node.kubernetes.io/instance-type": shape}, nil
 		},
 	})
-	r.nodeSocket = r.serve("node.sock", csi.Options{Plugin: block.NodePluginCapabilities(), Node: node})
+	// From the node's, too, csi-sanity takes whether there is a group controller.
+	r.nodeSocket = r.serve("node.sock", csi.Options{Plugin: block.PluginCapabilities(), Node: node})
 	r.Cleanup(r.nothingLeft)
 }
 

@@ -117,8 +117,14 @@ func (r *rig) read(report, out string) (passed int, skipped map[string]bool) {
 			}
 		case s.State == "skipped" && s.Failure.Message == "": // not in focus
 		default:
-			r.Errorf("%s: %s: %s", s.name(), s.State, s.Failure.Message)
+			r.Errorf("%s: %s: %s", s.name(), s.State, brief(s.Failure.Message))
 		}
 	}
 	return passed, skipped
+}
+
+// brief is the message of a failure without the insides of an error.
+func brief(message string) string {
+	head, _, _ := strings.Cut(message, "\n    {")
+	return head
 }
