@@ -102,6 +102,9 @@ func (c *Controller) read(ctx context.Context, class Class, parameters map[strin
 		return w, err
 	}
 	for _, u := range strange {
+		if class == VolumeAttributesClass { // as the specification asks; classes of this kind are new, so that none has always had it
+			return w, fmt.Errorf("%w: %s: %s", blockvolume.ErrInvalid, class, u)
+		}
 		if c.options.StrictParameters {
 			return w, fmt.Errorf("%w: %s: %s (this driver runs with --strict-parameters)", blockvolume.ErrInvalid, class, u)
 		}

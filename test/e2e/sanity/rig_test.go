@@ -118,7 +118,7 @@ func (r *rig) makeRegion() {
 	quick := ocisim.Range{Min: 5 * time.Millisecond, Max: 20 * time.Millisecond}
 	r.region = ocisim.New(ocisim.Options{
 		AvailabilityDomains: []string{"Uocm:US-ASHBURN-AD-1"}, // most of csi-sanity's requests name none
-		Attachments: &machine{Loop: loop, dev: dev}, Behaviour: behaviour, PageSize: 2, Durations: map[string]ocisim.Range{"*": quick},
+		Attachments:         &machine{Loop: loop, dev: dev}, Behaviour: behaviour, PageSize: 2, Durations: map[string]ocisim.Range{"*": quick},
 	})
 	r.Cleanup(func() {
 		r.must(r.region.Close())
@@ -143,8 +143,9 @@ func (k kubernetes) Node(_ context.Context, name string) (*block.Node, error) {
 	return &block.Node{Name: nodeName, InstanceID: k.instance, CompartmentID: k.compartment}, nil
 }
 
-func (k kubernetes) NodeNames(context.Context) (map[string]string, error) {
-	return map[string]string{k.instance: nodeName}, nil
+func (k kubernetes) Nodes(ctx context.Context) ([]*block.Node, error) {
+	node, err := k.Node(ctx, nodeName)
+	return []*block.Node{node}, err
 }
 
 func (kubernetes) Claim(context.Context, string, string, string) *block.Claim { return nil }
