@@ -99,6 +99,7 @@ test-typescript: build ## The published packages of the OCI TypeScript SDK again
 .PHONY: test-system
 test-system: build control-plane ## System tests: real etcd and kube-apiserver, our binaries as processes, the simulated region over TLS.
 	$(call say,system tests)
+	@go run ./test/cluster/cmd/devcluster -build -sidecars >/dev/null
 	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 40m -count=1 -parallel 4 -v ./test/e2e/... $(ARGS) 2>&1 | grep --line-buffered -v -e '^=== \(RUN\|PAUSE\|CONT\)' 
 
 # Built before go test, whose own time limit and hidden output do not suit a build of minutes.

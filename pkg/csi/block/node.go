@@ -65,7 +65,9 @@ type NodeServer struct {
 	mu       sync.Mutex
 	labels   map[string]string // as last read; nil before
 	labelsAt time.Time
-	instance *Instance // nil before metadata has answered
+	instance *Instance           // nil before metadata has answered
+	own      []map[string]string // publish contexts of our attachments, as last read
+	ownAt    time.Time
 }
 
 var _ spec.NodeServer = (*NodeServer)(nil)

@@ -204,3 +204,31 @@ func TestShapeFromMetadata(t *testing.T) {
 		t.Errorf("%d volumes: %v", info.GetMaxVolumesPerNode(), err)
 	}
 }
+
+// TestOwnAttachmentsAreNotReadEachTime: C094. The kubelet asks every few minutes, on every node. What is known is enough as long as
+// nothing else appears, and is not old.
+func TestOwnAttachmentsAreNotReadEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, reads := &machine{attached: []host.Attached{{IQN: testIQN}}}, 0
+		o := nodeOptions(m)
+		o.OwnAttachments = func(context.Context) ([]map[string]string, error) {
+			reads++
+			return []map[string]string{{"iscci_iqn": testIQN}}, nil
+		}
+		n := block.NewNode(o)
+		ask := func(volumes int64, want int) {
+			t.Helper()
+			info, err := n.NodeGetInfo(t.Context(), &spec.NodeGetInfoRequest{})
+			if err != nil || info.GetMaxVolumesPerNode() != volumes || reads != want {
+				t.Errorf("%d volumes after %d reads: %v", info.GetMaxVolumesPerNode(), reads, err)
+			}
+		}
+		ask(32, 1)
+		time.Sleep(5 * time.Minute)
+		ask(32, 1)
+		time.Sleep(6 * time.Minute)
+		ask(32, 2)
+		m.attached = append(m.attached, host.Attached{Device: "/dev/oracleoci/oraclevdb"})
+		ask(31, 3)
+	})
+}

@@ -8,6 +8,7 @@ package block
 import (
 	"context"
 	"strings"
+	"time"
 
 	"k8s.io/klog/v2"
 
@@ -29,6 +30,9 @@ func shapeLimits() []shapeLimit {
 		{prefix: "", iscsi: 32, paravirtualized: 15},
 	}
 }
+
+// ownAge is for how long it is remembered which volumes are ours.
+const ownAge = 10 * time.Minute
 
 // limitOf is how many volumes an instance of a shape can have.
 func limitOf(shape string, paravirtualized bool) int {
@@ -65,17 +69,18 @@ func (n *NodeServer) foreign(ctx context.Context) int {
 	if len(attached) == 0 {
 		return 0
 	}
+	if n.allRemembered(attached) {
+		return 0
+	}
 	own, err := n.options.OwnAttachments(ctx)
 	if err != nil {
 		logger.Error(err, "Volumes of others are not subtracted from the limit of the node: it is not known which are ours")
 		return 0
 	}
-	count := 0
-	for _, a := range attached {
-		if !ours(a, own) {
-			count++
-		}
-	}
+	n.mu.Lock()
+	n.own, n.ownAt = own, time.Now()
+	n.mu.Unlock()
+	count := strangers(attached, own)
 	for _, c := range own {
 		if len(c) == 0 { // on its way; it may be any of them
 			count--
@@ -83,6 +88,25 @@ func (n *NodeServer) foreign(ctx context.Context) int {
 	}
 	if count = max(0, count); count > 0 {
 		logger.Info("Volumes of others are subtracted from the limit of the node", "count", count)
+	}
+	return count
+}
+
+// allRemembered says whether all volumes on the machine are ours, going by what the API has told some time ago. The kubelet asks every
+// few minutes, on every node, and on most of them nothing but our volumes is attached.
+func (n *NodeServer) allRemembered(attached []host.Attached) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return time.Since(n.ownAt) < ownAge && strangers(attached, n.own) == 0
+}
+
+// strangers counts the volumes that none of the publish contexts is about.
+func strangers(attached []host.Attached, own []map[string]string) int {
+	count := 0
+	for _, a := range attached {
+		if !ours(a, own) {
+			count++
+		}
 	}
 	return count
 }

@@ -87,7 +87,8 @@ func attachmentName(handle, driver, node string) string {
 }
 
 func (r *NodeReader) get(ctx context.Context) (*v1.Node, error) {
-	node, err := r.client.CoreV1().Nodes().Get(ctx, r.node, metav1.GetOptions{})
+	// From the API server's cache: every node asks every few minutes.
+	node, err := r.client.CoreV1().Nodes().Get(ctx, r.node, metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
 		return nil, r.explain(err, "get nodes")
 	}
