@@ -307,6 +307,7 @@ func connectionKeys() []Key {
 		},
 	}
 	for _, service := range []struct{ name, title string }{
+		{"blockstorage", "Block Volume"},
 		{"compute", "Compute"},
 		{"virtualnetwork", "Networking"},
 		{"identity", "Identity"},

@@ -11,6 +11,9 @@ func WithoutEffect(c *Config) Report {
 	for _, k := range Keys() {
 		origin := c.Origin(k.Path)
 		block := parent(k.Path)
+		if block == "tags.common" && c.Environment.ResourceAttribution {
+			continue // volumes get them
+		}
 		if !k.NotYet || origin.source != fromFile || told[block] {
 			continue
 		}
