@@ -21,9 +21,7 @@ var operations = metrics.NewHistogramVec(&metrics.HistogramOpts{
 }, []string{"driver_name", "method_name", "grpc_status_code"})
 
 var panics = metrics.NewCounterVec(&metrics.CounterOpts{
-	Namespace:      "oci",
-	Subsystem:      "csi",
-	Name:           "panics_total",
+	Name:           "oci_csi_panics_total",
 	Help:           "Calls that ended in a panic, which is a fault of the driver.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"driver_name", "method_name"})

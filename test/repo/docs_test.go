@@ -161,7 +161,8 @@ func TestSimulatorKnowsWhatIsCalled(t *testing.T) {
 }
 
 func TestMetricsInDocumentsExist(t *testing.T) {
-	code := document(t, "pkg/oci/metrics.go") + document(t, "pkg/cloudprovider/metrics.go") + document(t, "pkg/inventory/metrics.go")
+	code := document(t, "pkg/oci/metrics.go") + document(t, "pkg/cloudprovider/metrics.go") + document(t, "pkg/inventory/metrics.go") +
+		document(t, "pkg/csi/metrics.go") + document(t, "pkg/csi/block/metrics.go")
 	n := 0
 	for _, f := range documents(t) {
 		for _, name := range regexp.MustCompile("`(oci_[a-z_]+)`").FindAllStringSubmatch(document(t, f), -1) {

@@ -11,9 +11,7 @@ import (
 )
 
 var unknownParameters = metrics.NewCounterVec(&metrics.CounterOpts{
-	Namespace:      "oci",
-	Subsystem:      "csi",
-	Name:           "unknown_parameters_total",
+	Name:           "oci_csi_unknown_parameters_total",
 	Help:           "Requests whose class has a parameter that the driver does not know, by kind of class and parameter.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"class", "parameter"})
