@@ -10,6 +10,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY cmd cmd
+COPY internal internal
 COPY pkg pkg
 RUN V=k8s.io/component-base/version && mkdir /out && \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath \

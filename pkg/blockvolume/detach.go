@@ -196,13 +196,12 @@ func (s *Service) isNode(ctx context.Context, r DetachRequest, a *oci.VolumeAtta
 	if err != nil {
 		return false, failed(err, "volume %s is attached to instance %s, and whether that was node %s is not known", r.VolumeID, a.InstanceID, r.Node)
 	}
-	names := []string{instance.DisplayName}
-	if s.deps.NodeNames != nil {
-		more, err := s.deps.NodeNames(ctx, instance)
-		if err != nil {
-			return false, failed(err, "names of instance %s", a.InstanceID)
-		}
-		names = append(names, more...)
+	if instance.DisplayName == r.Node || s.deps.NodeNames == nil {
+		return instance.DisplayName == r.Node, nil
+	}
+	names, err := s.deps.NodeNames(ctx, instance)
+	if err != nil {
+		return false, failed(err, "volume %s is attached to instance %s, and whether that was node %s is not known: names of the instance", r.VolumeID, a.InstanceID, r.Node)
 	}
 	return slices.Contains(names, r.Node), nil
 }

@@ -15,7 +15,7 @@ import (
 const namesAge = time.Minute
 
 // NodeNames returns the names that the Node of an instance may have, beside the display name of the instance: host names and
-// addresses of its VNICs.
+// private addresses of its VNICs. All of them are known, or it is an error.
 func (i *Inventory) NodeNames(ctx context.Context, instance *oci.Instance) ([]string, error) {
 	vnics, err := i.VNICs(ctx, instance, Within(namesAge))
 	if err != nil {
@@ -23,11 +23,17 @@ func (i *Inventory) NodeNames(ctx context.Context, instance *oci.Instance) ([]st
 	}
 	var names []string
 	for _, v := range vnics {
-		for _, name := range slices.Concat([]string{v.HostnameLabel, v.PrivateIP}, v.IPv6Addresses) {
-			if name != "" {
-				names = append(names, name)
-			}
+		names = append(names, slices.Concat([]string{v.HostnameLabel, v.PrivateIP}, v.IPv6Addresses)...)
+		if v.HostnameLabel == "" {
+			continue
+		}
+		subnet, err := i.subnet(ctx, v.SubnetID, immutable)
+		if err != nil {
+			return nil, err
+		}
+		if subnet.DomainName != "" {
+			names = append(names, v.HostnameLabel+"."+subnet.DomainName)
 		}
 	}
-	return names, nil
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" }), nil
 }

@@ -179,6 +179,7 @@ func subnetFromSDK(s core.Subnet) *Subnet {
 		AvailabilityDomain: value(s.AvailabilityDomain),
 		DisplayName:        value(s.DisplayName),
 		DNSLabel:           value(s.DnsLabel),
+		DomainName:         value(s.SubnetDomainName),
 		State:              string(s.LifecycleState),
 		CIDRs:              blocks(s.CidrBlock, s.Ipv4CidrBlocks),
 		IPv6CIDRs:          blocks(s.Ipv6CidrBlock, s.Ipv6CidrBlocks),

@@ -69,6 +69,7 @@ type Subnet struct {
 	AvailabilityDomain string
 	DisplayName        string
 	DNSLabel           string
+	DomainName         string // "nodes.one.oraclevcn.com"; optional
 	State              string
 	CIDRs              []string // IPv4
 	IPv6CIDRs          []string
