@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,19 +21,37 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/yaml"
 )
 
-// oldArguments are those of the DaemonSet of release v1.35 (contract storage.md §8.2).
-func oldArguments() []string {
-	return []string{
-		"--v=2", "--endpoint=unix:///csi/csi.sock", "--nodeid=node-1", "--loglevel=debug",
-		"--fss-endpoint=unix:///fss/csi.sock", "--lustre-endpoint=unix:///lustre/csi.sock",
+// oldArguments are those of the DaemonSet of release v1.35.
+func oldArguments(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../test/fixtures/v1.35/csi-node.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var d appsv1.DaemonSet
+		if err := yaml.Unmarshal([]byte(document), &d); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range d.Spec.Template.Spec.Containers {
+			if len(c.Command) > 0 && strings.HasSuffix(c.Command[0], programName) {
+				args := append(slices.Clone(c.Command[1:]), c.Args...)
+				return strings.Split(strings.ReplaceAll(strings.Join(args, "\n"), "$(KUBE_NODE_NAME)", "node-1"), "\n")
+			}
+		}
+	}
+	t.Fatal("the fixture does not run " + programName)
+	return nil
 }
 
+// TestOldArguments: an upgrade changes the image, and not the manifest.
 func TestOldArguments(t *testing.T) {
-	o, err := parse(oldArguments(), io.Discard)
+	o, err := parse(oldArguments(t), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +61,7 @@ func TestOldArguments(t *testing.T) {
 	if list := o.withoutEffect(true); len(list) != 2 || !strings.Contains(list[0], "unix:///fss/csi.sock") || !strings.Contains(list[1], "unix:///lustre/csi.sock") {
 		t.Errorf("without effect: %q", list)
 	}
-	more := append(oldArguments(), "--fss-csi-driver-enabled=false", "-lustre-csi-address=/x", "--lustre-kubelet-registration-path", "/y",
+	more := append(oldArguments(t), "--fss-csi-driver-enabled=false", "-lustre-csi-address=/x", "--lustre-kubelet-registration-path", "/y",
 		"-master=http://x", "--kubeconfig=/k", "--logtostderr=false", "--vmodule=a=1")
 	if o, err = parse(more, io.Discard); err != nil || len(o.withoutEffect(false)) != 0 || o.master != "http://x" {
 		t.Errorf("options %+v: %v", o, err)
@@ -123,7 +142,7 @@ func TestServesWithoutAPIServer(t *testing.T) {
 		t.Errorf("capabilities %v: %v", c, err)
 	}
 	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "csi_plugin_operations_seconds"} {
-		if text := get(t, soon, "http://"+health+path); !strings.Contains(text, want) {
+		if text := get(soon, t, "http://"+health+path); !strings.Contains(text, want) {
 			t.Errorf("%s: %.80q, want %q", path, text, want)
 		}
 	}
@@ -137,7 +156,7 @@ func TestServesWithoutAPIServer(t *testing.T) {
 }
 
 // get reads an address, as soon as somebody listens there.
-func get(t *testing.T, ctx context.Context, url string) string {
+func get(ctx context.Context, t *testing.T, url string) string {
 	t.Helper()
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)

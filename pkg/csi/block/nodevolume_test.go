@@ -183,6 +183,7 @@ func TestNothingIsFormattedInDoubt(t *testing.T) {
 		"no link": {func(l *nodeLab, _ loopDisk, _ *pod) { l.must(os.Remove(l.at("dev/oracleoci/oraclevdb"))) }, codes.Unavailable, "oraclevdb"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			l := newNodeLab(t)
 			d := l.disk(diskSize)
 			l.appear(d, "b")
