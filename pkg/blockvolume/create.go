@@ -129,11 +129,11 @@ func (c *creation) make(ctx context.Context) (*oci.Volume, error) {
 		begun := time.Now()
 		found, err := c.findVolumes(ctx, c.Name)
 		if err != nil {
-			return nil, err
+			return nil, inDoubt(err)
 		}
 		for _, v := range found.faulty {
 			if err := c.removeFaulty(ctx, v); err != nil {
-				return nil, err
+				return nil, inDoubt(err)
 			}
 			found.gone = v
 		}
@@ -388,7 +388,7 @@ func (s *Service) usable(ctx context.Context, v *oci.Volume, name string) (*oci.
 	if !done(v) {
 		var err error
 		if v, err = s.volumes.until(ctx, orDefault(v.CompartmentID, s.cfg.CompartmentID), v.ID, done); err != nil {
-			return nil, failed(err, "wait for volume %s", name)
+			return nil, inDoubt(failed(err, "wait for volume %s", name))
 		}
 	}
 	switch v.State {
@@ -399,7 +399,7 @@ func (s *Service) usable(ctx context.Context, v *oci.Volume, name string) (*oci.
 			return nil, problem(ErrFailed, "volume %s (%s) came out FAULTY; it does not carry our mark, so delete it by hand; the next request makes another", name, v.ID)
 		}
 		if err := s.removeFaulty(ctx, v); err != nil {
-			return nil, err
+			return nil, inDoubt(err)
 		}
 		return nil, problem(ErrFailed, "volume %s (%s) came out FAULTY; it is removed, and made anew with the next request", name, v.ID)
 	default:

@@ -119,6 +119,15 @@ func kindOf(err error) error {
 	return ErrInvalid
 }
 
+// inDoubt is for an error that leaves open whether something was made. Who takes it for final, as ErrForbidden is, would forget what may be
+// there.
+func inDoubt(err error) error {
+	if errors.Is(err, ErrForbidden) {
+		return &Error{Kind: ErrPending, Text: "it cannot be seen what there is already", Cause: err}
+	}
+	return err
+}
+
 // refused says whether the answer proves that a create was not carried out: the service compares the retry token with
 // those it knows before anything else, so any answer of its own about the request itself means that there is nothing.
 func refused(err error) bool {

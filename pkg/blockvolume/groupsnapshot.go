@@ -159,7 +159,7 @@ func (s *Service) partBackup(ctx context.Context, p *part) (*oci.VolumeGroupBack
 func (s *Service) findGroupBackup(ctx context.Context, compartment, name string) (found *oci.VolumeGroupBackup, gone string, err error) {
 	all, err := s.deps.Storage.ListVolumeGroupBackups(ctx, compartment, name)
 	if err != nil {
-		return nil, "", failed(err, "look for group snapshot %s", name)
+		return nil, "", inDoubt(failed(err, "look for group snapshot %s", name))
 	}
 	for _, b := range all {
 		if s.owns(name, b.DisplayName, b.Tags) != ownedByMark {
@@ -173,7 +173,7 @@ func (s *Service) findGroupBackup(ctx context.Context, compartment, name string)
 				return nil, "", err
 			}
 			if err := s.deps.Storage.DeleteVolumeGroupBackup(ctx, b.ID); err != nil && !errors.Is(err, oci.ErrNotFound) {
-				return nil, "", failed(err, "remove FAULTY volume group backup %s", b.ID)
+				return nil, "", inDoubt(failed(err, "remove FAULTY volume group backup %s", b.ID))
 			}
 			return nil, "", problem(ErrFailed, "group snapshot %s (%s) came out FAULTY; it is removed, and made anew with the next request", name, b.ID)
 		default:
@@ -207,7 +207,7 @@ func (s *Service) temporaryGroup(ctx context.Context, p *part) (*oci.VolumeGroup
 		if group.State == oci.GroupProvisioning {
 			group, err = s.groups.until(ctx, p.compartment, group.ID, func(g *oci.VolumeGroup) bool { return g.State != oci.GroupProvisioning })
 			if err != nil {
-				return nil, failed(err, "wait for volume group %s", p.name)
+				return nil, inDoubt(failed(err, "wait for volume group %s", p.name))
 			}
 		}
 		switch group.State {
@@ -226,7 +226,7 @@ func (s *Service) temporaryGroup(ctx context.Context, p *part) (*oci.VolumeGroup
 func (s *Service) findGroup(ctx context.Context, p *part) (found *oci.VolumeGroup, gone string, err error) {
 	all, err := s.deps.Storage.ListVolumeGroups(ctx, p.compartment, p.name)
 	if err != nil {
-		return nil, "", failed(err, "look for volume group %s", p.name)
+		return nil, "", inDoubt(failed(err, "look for volume group %s", p.name))
 	}
 	for _, g := range all {
 		switch {

@@ -92,11 +92,11 @@ func (s *Service) findSnapshot(ctx context.Context, r SnapshotRequest) (found *S
 	case errors.Is(err, ErrNotFound): // a backup outlives its volume
 		volumeErr = err
 	default:
-		return nil, "", "", err
+		return nil, "", "", inDoubt(err)
 	}
 	all, err := s.deps.Storage.ListVolumeBackups(ctx, compartment, "", r.Name)
 	if err != nil {
-		return nil, "", "", failed(err, "look for snapshot %s", r.Name)
+		return nil, "", "", inDoubt(failed(err, "look for snapshot %s", r.Name))
 	}
 	var last time.Time
 	for _, b := range all {
@@ -124,7 +124,7 @@ func (s *Service) findSnapshot(ctx context.Context, r SnapshotRequest) (found *S
 // faultySnapshot removes a backup that the cloud failed to make.
 func (s *Service) faultySnapshot(ctx context.Context, b *oci.VolumeBackup) error {
 	if err := s.deps.Storage.DeleteVolumeBackup(ctx, b.ID); err != nil && !errors.Is(err, oci.ErrNotFound) {
-		return failed(err, "remove FAULTY backup %s", b.ID)
+		return inDoubt(failed(err, "remove FAULTY backup %s", b.ID))
 	}
 	return problem(ErrFailed, "snapshot %s (%s) came out FAULTY; it is removed, and made anew with the next request", b.DisplayName, b.ID)
 }

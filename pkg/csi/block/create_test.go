@@ -360,3 +360,24 @@ func publish(volume, node string, change ...func(*spec.ControllerPublishVolumeRe
 	}
 	return r
 }
+
+// TestCreateInDoubt: C084. While it cannot be seen what there is, a request is not over: the provisioner would forget a volume that it has asked
+// for before.
+func TestCreateInDoubt(t *testing.T) {
+	inBed(t, ocisim.Options{}, func(b *bed) {
+		allow := b.region.Deny(ocisim.Policy{ResourceType: "volumes", Verb: "inspect"})
+		_, err := call(b, b.c.CreateVolume, b.ask())
+		b.refused(err, codes.Aborted)
+		allow()
+		b.region.Foreign().After(ocisim.Trigger{Operation: "CreateVolume"}, func(*ocisim.Foreign, ocisim.Call) { allow = b.region.Deny(ocisim.Policy{ResourceType: "volumes"}) })
+		_, err = call(b, b.c.CreateVolume, b.ask())
+		if got := codeOf(err); got != codes.Aborted && got != codes.DeadlineExceeded {
+			b.Errorf("code %s: %v", got, err)
+		}
+		allow()
+		must(b, b.c.CreateVolume, b.ask())
+		if n := len(b.region.Volumes()); n != 1 {
+			b.Errorf("%d volumes", n)
+		}
+	})
+}
