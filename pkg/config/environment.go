@@ -122,7 +122,10 @@ func environmentVariables() []variable {
 		{name: "BLOCK_VOLUME_DRIVER_NAME", fallback: "blockvolume.csi.oraclecloud.com", description: "Name of the CSI driver for block volumes, for controller and nodes. Must not change while there are volumes.",
 			set: textVariable(func(e *Environment) *string { return &e.BlockVolumeDriver })},
 		{name: "LUSTRE_CSI_CONTROLLER_DRIVER_ENABLED", fallback: "false", description: "**No effect in this release yet.** Serve Lustre in the CSI controller driver.",
-			set: func(e *Environment, value string) string { e.LustreController = strings.EqualFold(value, "true"); return "" }},
+			set: func(e *Environment, value string) string {
+				e.LustreController = strings.EqualFold(value, "true")
+				return ""
+			}},
 		{name: "LUSTRE_DRIVER_ENABLED", fallback: "false", description: "**No effect in this release yet.** Serve Lustre in the CSI driver on nodes.",
 			set: func(e *Environment, value string) string { e.LustreNode = strings.EqualFold(value, "true"); return "" }},
 		{name: "CPO_ENABLE_RESOURCE_ATTRIBUTION", fallback: "false", description: "Give new volumes the tags of `tags.common` too.",

@@ -256,7 +256,7 @@ func tagKeys() []Key {
 		at                func(*document) *TagSet
 	}{
 		{"loadBalancer", "new load balancers and network load balancers; the tag annotations of a Service replace them", func(d *document) *TagSet { return &d.Tags.LoadBalancer }},
-		{"common", "instances of OpenShift clusters, and resources of storage components where resource attribution is on", func(d *document) *TagSet { return &d.Tags.Common }},
+		{"common", "new block volumes, with `CPO_ENABLE_RESOURCE_ATTRIBUTION`; the defined ones also of instances of OpenShift clusters", func(d *document) *TagSet { return &d.Tags.Common }},
 		{"blockVolume", "new block volumes", func(d *document) *TagSet { return &d.Tags.BlockVolume }},
 		{"fss", "new file systems and mount targets", func(d *document) *TagSet { return &d.Tags.FSS }},
 		{"lustre", "new Lustre file systems", func(d *document) *TagSet { return &d.Tags.Lustre }},
@@ -264,7 +264,7 @@ func tagKeys() []Key {
 		at := group.at
 		keys = append(keys,
 			Key{
-				Path: "tags." + group.name + ".freeform", NotYet: group.name == "common",
+				Path:        "tags." + group.name + ".freeform",
 				Description: "Freeform tags of " + group.description + ".",
 				value:       freeformTags{func(d *document) *map[string]string { return &at(d).Freeform }},
 			},

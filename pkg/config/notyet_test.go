@@ -20,11 +20,7 @@ func TestWithoutEffect(t *testing.T) {
 			text: user + "metrics:\n  compartmentID: ocid1.compartment.oc1..a\n  namespace: n\n  resourceGroup: g\n",
 			want: []string{"f:3: warning: metrics.compartmentID: " + withoutEffect},
 		},
-		"common tags": {
-			text: user + "tags:\n  common:\n    freeform: {a: b}\n",
-			want: []string{"f:4: warning: tags.common.freeform: " + withoutEffect},
-		},
-		"tags that work": {text: user + "tags: {loadBalancer: {freeform: {a: b}}}\n"},
+		"tags that work": {text: user + "tags: {loadBalancer: {freeform: {a: b}}, common: {freeform: {a: b}}}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, report := Parse("f", []byte(test.text))

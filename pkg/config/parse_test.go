@@ -69,6 +69,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		},
 		Endpoints: map[string]string{
 			"compute":             "https://compute.example.com",
+			"blockstorage":        "https://blocks.example.com",
 			"virtualnetwork":      "https://network.example.com",
 			"identity":            "https://identity.example.com",
 			"loadbalancer":        "https://127.0.0.1:18443",
