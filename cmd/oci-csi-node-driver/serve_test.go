@@ -29,7 +29,13 @@ import (
 // oldArguments are those of the DaemonSet of release v1.35.
 func oldArguments(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("../../test/fixtures/v1.35/csi-node.yaml")
+	return argumentsIn(t, "../../test/fixtures/v1.35/csi-node.yaml")
+}
+
+// argumentsIn are those of the DaemonSet of a manifest.
+func argumentsIn(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +51,19 @@ func oldArguments(t *testing.T) []string {
 			}
 		}
 	}
-	t.Fatal("the fixture does not run " + programName)
+	t.Fatal(path + " does not run " + programName)
 	return nil
+}
+
+func TestShippedArguments(t *testing.T) {
+	o, err := parse(argumentsIn(t, "../../manifests/container-storage-interface/oci-csi-node-driver.yaml"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.nodeID != "node-1" || o.endpoint != "unix:///csi/csi.sock" || o.stateDir != "/csi/volumes" || o.hostRoot != "/host" || o.httpEndpoint == "" ||
+		len(o.withoutEffect(false)) > 0 {
+		t.Errorf("options %+v", o)
+	}
 }
 
 // TestOldArguments: an upgrade changes the image, and not the manifest.
