@@ -81,7 +81,6 @@ type lazyMapper struct {
 
 func (l *lazyMapper) get(c *Cluster) (*restmapper.DeferredDiscoveryRESTMapper, dynamic.Interface, error) {
 	l.once.Do(func() {
-		// The mapper asks the server again when it does not know a kind.
 		l.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.client.Discovery()))
 		l.client, l.err = dynamic.NewForConfigAndClient(c.config, c.http)
 	})

@@ -99,6 +99,9 @@ func Start(ctx context.Context, options Options) (*Bed, error) {
 	if len(options.World.Compartments) == 0 { // the zero World
 		options.World = DemoWorld()
 	}
+	if options.Progress == nil {
+		options.Progress = os.Stderr
+	}
 	options.Region.Signatures = true
 	options.Cluster.Progress = options.Progress
 	bed := &Bed{options: options, World: options.World}

@@ -86,13 +86,14 @@ type mark struct {
 // classes join kinds of which an owner has only one.
 var classes = map[string]string{"load balancer": "balancer", "network load balancer": "balancer"}
 
-// duplicates finds objects with one owner. Parts have none of their own, so they do not count.
+// duplicates finds objects with one owner. Parts have none of their own, so they do not count; nor do the backups that a
+// volume group backup consists of, which carry its marks.
 func (j *judge) duplicates() {
 	found := map[mark][]*object{}
 	var order []mark
 	for _, o := range j.now.sorted() {
 		w := j.own(o)
-		if !w.ours || w.owner == "" || o.leaving() || o.kind == groupRuleKind {
+		if !w.ours || w.owner == "" || o.leaving() || o.kind == groupRuleKind || o.text("volumeGroupBackupId") != "" {
 			continue
 		}
 		m := mark{class: o.kind, cluster: o.tag(TagCluster), owner: w.owner}

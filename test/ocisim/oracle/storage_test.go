@@ -110,3 +110,25 @@ func TestFileSystems(t *testing.T) {
 	l.clean(owners("pvc-1"))
 	l.finds(owners(), oracle.Orphan, system)
 }
+
+// TestGroupBackups: the backups that a group backup consists of carry its marks, and are no duplicates; they are orphans with it.
+func TestGroupBackups(t *testing.T) {
+	l := newLab(t)
+	one, two := l.newVolume(marks("pvc-1")), l.newVolume(marks("pvc-2"))
+	group := l.create("/20160918/volumeGroups", object{
+		"compartmentId": l.compartment, "availabilityDomain": l.region.Options().AvailabilityDomains[0], "freeformTags": marks("group-1"),
+		"sourceDetails": object{"type": "volumeIds", "volumeIds": []string{one, two}},
+	})
+	backup := l.create("/20160918/volumeGroupBackups", object{"volumeGroupId": group, "freeformTags": marks("group-1")})
+	l.clean(owners("pvc-1", "pvc-2", "group-1"))
+	found := map[string]bool{}
+	for _, f := range l.ask(owners("pvc-1", "pvc-2")).Of(oracle.Orphan) {
+		found[f.Type] = true
+		if f.Type == "volume group backup" && f.Resource != backup {
+			t.Errorf("an unknown group backup %s", f.Resource)
+		}
+	}
+	if !found["volume group"] || !found["volume group backup"] || !found["volume backup"] {
+		t.Errorf("orphans: %v", found)
+	}
+}
