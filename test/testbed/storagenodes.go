@@ -71,7 +71,7 @@ func StorageDurations() map[string]ocisim.Range {
 	for name, most := range map[string]int{
 		"volume.create": 400, "volume.restore": 400, "volume.hydrate": 600, "volume.update": 400, "volume.delete": 300,
 		"volumebackup.image": 200, "volumebackup.upload": 600, "volumebackup.delete": 300, "volumegroup.*": 300,
-		"volumeattachment.*": 400,
+		"volumeattachment.attach": 400, "volumeattachment.detach": 400, "volumeattachment.login": 400,
 	} {
 		quick[name] = ocisim.Range{Min: time.Duration(most) * time.Millisecond / 4, Max: time.Duration(most) * time.Millisecond}
 	}

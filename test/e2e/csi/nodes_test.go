@@ -24,6 +24,7 @@ const attachTime = 5 * time.Second
 func TestAttach(t *testing.T) {
 	durations := testbed.StorageDurations()
 	durations["volumeattachment.attach"] = ocisim.Range{Min: attachTime, Max: attachTime}
+	durations["instance.terminate"] = durations["volumeattachment.detach"]
 	l := newLab(t, setting{
 		region: ocisim.Options{Durations: durations}, nodes: 7,
 		storage: testbed.StorageOptions{Flags: map[string][]string{"csi-attacher": {"--timeout=2s"}}},
