@@ -279,3 +279,27 @@ func TestKilledAfterAnyCommand(t *testing.T) {
 		}
 	}
 }
+
+// TestFailedStageThatCannotBeUndone: the error says so, so that the caller unstages the volume; then nothing is left.
+func TestFailedStageThatCannotBeUndone(t *testing.T) {
+	l := newLab(t)
+	d := l.disk(testDisk)
+	l.put(d, 0, "somebody's")
+	r := l.iscsi()
+	l.target(r.Attachment.Targets[0], d)
+	l.write("fail-logout", "1")
+	err := l.Stage(l.within(20*time.Second), r)
+	l.wants(err, ErrNotBlank)
+	l.wants(err, ErrLeftBehind)
+	if n := l.sessionCount(); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+	l.must(os.Remove(l.at("fail-logout")))
+	l.restart()
+	l.must(l.Unstage(l.within(5*time.Second), r.Volume, r.Staging))
+	l.nothingLeft()
+	err = l.Stage(l.within(20*time.Second), r)
+	if l.wants(err, ErrNotBlank); errors.Is(err, ErrLeftBehind) || l.sessionCount() != 0 {
+		t.Errorf("%d sessions: %v", l.sessionCount(), err)
+	}
+}
