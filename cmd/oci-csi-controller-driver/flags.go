@@ -8,10 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"k8s.io/klog/v2"
+
+	"github.com/oracle/oci-cloud-controller-manager/cmd/internal/usage"
 )
 
 // options are the flags. Names and defaults of those that release v1.35 has are as there (contract storage.md §1.5).
@@ -45,7 +46,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	const later = " File systems are not served by this release."
 	fs.StringVar(&o.fssEndpoint, "fss-csi-endpoint", "unix://tmp/csi-fss.sock", "Without effect."+later)
 	fs.StringVar(&o.lustreEndpoint, "lustre-csi-endpoint", "unix://tmp/csi-lustre.sock", "Without effect."+later)
-	own := names(fs)
+	own := usage.Names(fs)
 	klog.InitFlags(fs)
 	fs.Usage = func() {}
 	if err := setLogging(fs); err != nil {
@@ -53,7 +54,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	}
 	switch err := fs.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
-		usage(help, fs, append(own, "v", "vmodule"))
+		usage.Print(help, programName, fs, append(own, "v", "vmodule"))
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%w; --help lists the flags", err)
@@ -62,25 +63,6 @@ func parse(args []string, help io.Writer) (*options, error) {
 		return nil, fmt.Errorf("there are no arguments but flags, got %q", rest)
 	}
 	return o, nil
-}
-
-func names(fs *flag.FlagSet) []string {
-	var list []string
-	fs.VisitAll(func(f *flag.Flag) { list = append(list, f.Name) })
-	return list
-}
-
-// usage prints some of the flags. Those of klog about files are of no use in a container.
-func usage(out io.Writer, fs *flag.FlagSet, shown []string) {
-	fmt.Fprintf(out, "Usage of %s:\n", programName)
-	visible := flag.NewFlagSet(programName, flag.ContinueOnError)
-	fs.VisitAll(func(f *flag.Flag) {
-		if slices.Contains(shown, f.Name) {
-			visible.Var(f.Value, f.Name, f.Usage)
-		}
-	})
-	visible.SetOutput(out)
-	visible.PrintDefaults()
 }
 
 // setLogging sets other defaults for klog: standard error only, and one line for each call that changes something.

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/oracle/oci-cloud-controller-manager/cmd/internal/usage"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/csi"
 )
 
@@ -57,14 +58,15 @@ func parse(args []string, help io.Writer) (*options, error) {
 	fs.StringVar(&o.lustreEndpoint, "lustre-endpoint", "unix:///lustre/csi.sock", "Without effect."+later)
 	fs.String("lustre-csi-address", "/lustre/csi.sock", "Without effect."+later)
 	fs.String("lustre-kubelet-registration-path", "/var/lib/kubelet/plugins/lustre.csi.oraclecloud.com/csi.sock", "Without effect."+later)
+	own := usage.Names(fs)
 	klog.InitFlags(fs)
-	fs.Usage = func() {
-		fmt.Fprintf(help, "Usage of %s:\n", programName)
-		fs.SetOutput(help)
-		fs.PrintDefaults()
-	}
-	if err := fs.Parse(args); err != nil {
+	fs.Usage = func() {}
+	switch err := fs.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		usage.Print(help, programName, fs, append(own, "v", "vmodule"))
 		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w; --help lists the flags", err)
 	}
 	if o.version {
 		return o, nil
