@@ -80,14 +80,17 @@ func bind(from, to string) error {
 	if err := unix.Mount(from, to, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", from, to, err)
 	}
-	if err := unix.Mount("", to, "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
-		return fmt.Errorf("share %s: %w", to, err)
+	// Private first: as a copy of a shared mount it would share with that, and what is mounted below it would appear there, too.
+	for _, kind := range []uintptr{unix.MS_PRIVATE, unix.MS_SHARED} {
+		if err := unix.Mount("", to, "", unix.MS_REC|kind, ""); err != nil {
+			return fmt.Errorf("share %s: %w", to, err)
+		}
 	}
 	return nil
 }
 
 // furnishDevices makes a /dev of plain files. What appears in that directory, for example the consistent device path of an
-// attachment, appears on this node alone.
+// attachment, appears on this node alone. There is no udev.
 func furnishDevices(dev string) error {
 	if err := os.MkdirAll(dev, 0o755); err != nil {
 		return err

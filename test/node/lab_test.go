@@ -5,7 +5,6 @@ package node_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -49,6 +48,14 @@ type lab struct {
 // newLab starts everything but the storage drivers.
 func newLab(t *testing.T) *lab {
 	t.Helper()
+	l := newNodes(t)
+	l.runCCM()
+	return l
+}
+
+// newNodes starts the region, the control plane, and nodes that no cloud-controller-manager has seen yet.
+func newNodes(t *testing.T) *lab {
+	t.Helper()
 	if os.Getenv(insideVariable) == "" {
 		t.Skip("needs root: namespaces, mounts, control groups and loop devices")
 	}
@@ -81,7 +88,6 @@ func newLab(t *testing.T) *lab {
 			}
 		}
 	})
-	l.runCCM()
 	for _, m := range l.machines {
 		l.connect(m)
 	}
@@ -107,10 +113,8 @@ func (l *lab) startRegion() {
 	for i := range world.Instances { // volumes move only within an availability domain
 		world.Instances[i].AvailabilityDomain = "Uocm:US-ASHBURN-AD-1"
 	}
-	durations := testbed.QuickDurations()
-	for _, step := range []string{"volume.*", "volumeattachment.*", "volumebackup.*", "instance.*"} {
-		durations[step] = ocisim.Range{Min: 200 * time.Millisecond, Max: 600 * time.Millisecond}
-	}
+	durations := testbed.StorageDurations()
+	durations["instance.*"] = ocisim.Range{Min: 200 * time.Millisecond, Max: 600 * time.Millisecond}
 	l.Bed = testbed.New(l.t, testbed.Options{
 		World:  world,
 		Region: ocisim.Options{Seed: 1, Durations: durations, Attachments: body},
@@ -153,7 +157,7 @@ func (l *lab) makeImages() []string {
 		{name: pauseImage, files: map[string]string{"/workload": program}, entrypoint: []string{"/workload", "pause"}},
 		{name: workloadImage, files: map[string]string{"/workload": program}, entrypoint: []string{"/workload"}},
 	}
-	archives, err := writeImages(dir, images)
+	archives, err := writeImages(dir, append(images, l.driverImages()...))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -175,16 +179,6 @@ func (l *lab) runCCM() {
 			}
 		default:
 		}
-	})
-	l.until("nodes are registered", func() (bool, string) {
-		list, err := l.Cluster.Client().CoreV1().Nodes().List(l.ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err.Error()
-		}
-		for _, m := range l.machines {
-			l.alive(m.kubelet)
-		}
-		return len(list.Items) == len(l.machines), fmt.Sprint(len(list.Items))
 	})
 	l.patience().Eventually("nodes initialised", l.NodesInitialized)
 }

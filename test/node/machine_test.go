@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -52,6 +53,14 @@ func (l *lab) newMachine(i int) *machine {
 	if err := os.WriteFile(filepath.Join(m.dir, "node.json"), text, 0o600); err != nil {
 		l.t.Fatal(err)
 	}
+	// Device nodes are in memory, as on every node. It is our mount, because the region's disks appear there.
+	dev := filepath.Join(m.dir, "dev")
+	if err := os.MkdirAll(dev, 0o755); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dev, "tmpfs", 0, "mode=755"); err != nil {
+		l.t.Fatal(err)
+	}
 	if err := makeCgroup(suite + "/" + m.name); err != nil {
 		l.t.Fatal(err)
 	}
@@ -71,7 +80,24 @@ func (l *lab) newMachine(i int) *machine {
 		"route add default via "+nodeGateway,
 	)
 	l.writeNodeConfig(m)
+	l.t.Cleanup(func() { l.scrap(m) })
 	return m
+}
+
+// scrap takes away what is left of a machine that is off, for the machines of the next test.
+func (l *lab) scrap(m *machine) {
+	l.t.Helper()
+	// A link goes at once, and the namespace of its other end some time later.
+	ip(l.t, "", fmt.Sprintf("link del node%d", m.index))
+	if _, err := execute("ip", "netns", "del", m.name); err != nil {
+		l.t.Error(err)
+	}
+	if err := unix.Unmount(filepath.Join(m.dir, "dev"), unix.MNT_DETACH); err != nil {
+		l.t.Error(err)
+	}
+	if err := os.RemoveAll(m.dir); err != nil {
+		l.t.Error(err)
+	}
 }
 
 // writeNodeConfig writes what containerd and the kubelet of a machine are told.

@@ -54,7 +54,7 @@ func execute(name string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// newNetwork makes the region's side. It goes with our namespace.
+// newNetwork makes the region's side.
 func newNetwork(t testing.TB) {
 	t.Helper()
 	ip(t, "",
@@ -65,6 +65,7 @@ func newNetwork(t testing.TB) {
 		"address add "+nodeGateway+"/24 dev "+nodeBridge,
 		"link set "+nodeBridge+" up",
 	)
+	t.Cleanup(func() { ip(t, "", "link del "+nodeBridge, "address del "+apiAddress+"/32 dev lo") })
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,8 @@ makeIPTablesUtilChains: false
 # Not this machine's resources are of interest.
 evictionHard: {memory.available: 10Mi, nodefs.available: "0%%", nodefs.inodesFree: "0%%", imagefs.available: "0%%"}
 imageGCHighThresholdPercent: 100
+# Containers that tests kill start again at once; it is not their fault.
+crashLoopBackOff: {maxContainerRestartPeriod: 1s}
 resolvConf: %[5]s
 nodeStatusUpdateFrequency: 4s
 nodeLeaseDurationSeconds: 16
