@@ -108,7 +108,7 @@ func (s *Service) attachment(ctx context.Context, r AttachRequest) (*oci.VolumeA
 func (s *Service) attachmentsOf(ctx context.Context, volumeID string, compartments []string) ([]*oci.VolumeAttachment, error) {
 	var all []*oci.VolumeAttachment
 	for _, compartment := range compartments {
-		list, err := s.deps.Compute.ListVolumeAttachments(ctx, compartment, oci.AttachmentFilter{VolumeID: volumeID})
+		list, err := s.lists.of(ctx, compartment, volumeID)
 		if err != nil {
 			return nil, failed(err, "list the attachments of volume %s in compartment %s", volumeID, compartment)
 		}

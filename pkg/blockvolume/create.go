@@ -74,6 +74,7 @@ func (s *Service) Create(ctx context.Context, r CreateRequest) (*Provisioned, er
 	if err != nil {
 		return nil, err
 	}
+	s.sizes.note(live)
 	out := &Provisioned{Volume: live, Unmarked: s.owns(r.Name, live.DisplayName, live.Tags) != ownedByMark}
 	if c.sourced() {
 		out.Grow = c.sourceBytes == 0 || c.sourceBytes < live.SizeBytes

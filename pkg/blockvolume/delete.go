@@ -27,6 +27,19 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 		return err
 	}
 	defer release()
+	if s.ending.has(id) {
+		// The cloud refuses to delete what is about to end, for as long as that takes.
+		v, presence, proof, err := s.lookForVolume(ctx, id)
+		switch {
+		case presence == oci.Unknown:
+			return failed(err, "delete volume %s: whether it is gone is not known", id)
+		case presence == oci.Gone:
+			klog.FromContext(ctx).Info("Volume is gone already", "volumeID", id, "proof", proof)
+			return nil
+		case v.State == oci.VolumeTerminating:
+			return nil
+		}
+	}
 	err = s.deps.Storage.DeleteVolume(ctx, id)
 	if isInUse(err) {
 		left, groupErr := s.leaveOwnGroup(ctx, id)
@@ -40,6 +53,7 @@ func (s *Service) Delete(ctx context.Context, id string) error {
 	switch {
 	case err == nil:
 		s.tries.forgetVolume(id)
+		s.ending.add(id)
 		return nil
 	case errors.Is(err, oci.ErrNotFound):
 		return s.goneForGood(ctx, id)

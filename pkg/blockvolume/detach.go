@@ -17,7 +17,7 @@ import (
 // DetachRequest asks for the end of an attachment.
 type DetachRequest struct {
 	VolumeID string
-	// InstanceID is empty if nobody knows it any more; then Node says which attachment is meant.
+	// InstanceID is empty if nobody knows it any more; then Node says which attachment is meant. Without both, all are.
 	InstanceID string
 	Node       string
 	// CompartmentID is where the instance is or was, if somebody knows.
@@ -154,15 +154,31 @@ func (s *Service) meant(ctx context.Context, r DetachRequest) ([]*oci.VolumeAtta
 	if found, err = s.narrow(ctx, r, list); err != nil || len(found) > 0 {
 		return found, err
 	}
-	return ofFormerInstance(r, list), nil
+	return s.ofFormerInstance(ctx, r, list)
 }
 
 // ofFormerInstance picks the attachments that were made for a Node of this name when it was another instance: a new one has come
-// under the name of the old one, whose attachments nobody would end otherwise.
-func ofFormerInstance(r DetachRequest, list []*oci.VolumeAttachment) []*oci.VolumeAttachment {
-	return slices.DeleteFunc(slices.Clone(list), func(a *oci.VolumeAttachment) bool {
-		return a.State == oci.AttachmentDetached || r.Node == "" || a.DisplayName != r.Node
-	})
+// under the name of the old one, whose attachments nobody would end otherwise. An instance that runs may be a Node of that name in
+// another cluster, with the volume in use: that is not touched.
+func (s *Service) ofFormerInstance(ctx context.Context, r DetachRequest, list []*oci.VolumeAttachment) ([]*oci.VolumeAttachment, error) {
+	var found []*oci.VolumeAttachment
+	for _, a := range list {
+		if a.State == oci.AttachmentDetached || r.Node == "" || a.DisplayName != r.Node {
+			continue
+		}
+		former, err := s.instances.fresh(ctx, a.InstanceID)
+		switch {
+		case errors.Is(err, ErrNotFound): // its attachments end with it
+		case err != nil:
+			return nil, failed(err, "volume %s is attached to instance %s, which was node %s once", r.VolumeID, a.InstanceID, r.Node)
+		case former.State == stateRunning:
+			klog.FromContext(ctx).Info("Volume is attached to another instance for a Node of the same name; it is left there, because that instance runs",
+				"volumeID", r.VolumeID, "node", r.Node, "instanceID", a.InstanceID)
+		default:
+			found = append(found, a)
+		}
+	}
+	return found, nil
 }
 
 // narrow picks the attachments that are not over, and are to the instance or to the Node.
@@ -172,8 +188,8 @@ func (s *Service) narrow(ctx context.Context, r DetachRequest, list []*oci.Volum
 		if a.State == oci.AttachmentDetached || slices.ContainsFunc(found, func(b *oci.VolumeAttachment) bool { return b.ID == a.ID }) {
 			continue
 		}
-		mine := a.InstanceID == r.InstanceID
-		if r.InstanceID == "" {
+		mine := a.InstanceID == r.InstanceID || r.InstanceID == "" && r.Node == ""
+		if r.InstanceID == "" && r.Node != "" {
 			var err error
 			if mine, err = s.isNode(ctx, r, a); err != nil {
 				return nil, err

@@ -35,6 +35,7 @@ func (s *Service) Expand(ctx context.Context, id string, requiredBytes, limitByt
 	if err != nil {
 		return nil, err
 	}
+	s.sizes.note(v)
 	return v, nil
 }
 

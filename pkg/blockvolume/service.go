@@ -46,6 +46,9 @@ type Service struct {
 	domains   *domainNames
 	instances *instanceFacts
 	devices   *deviceTable
+	ending    *endings
+	sizes     *sizes
+	lists     *rounds
 }
 
 // New returns a Service. It makes no call.
@@ -62,6 +65,9 @@ func New(cfg Config, deps Deps) *Service {
 		attempts: newAttempts(cfg.AbsenceSettle),
 		tries:    newAttachTries(cfg.AbsenceSettle),
 		devices:  newDeviceTable(),
+		ending:   newEndings(),
+		sizes:    newSizes(),
+		lists:    newRounds(deps.Compute.ListVolumeAttachments),
 	}
 	s.domains = newDomainNames(func(ctx context.Context) ([]string, error) {
 		return deps.Domains.ListAvailabilityDomains(ctx, cfg.CompartmentID)

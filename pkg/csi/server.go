@@ -6,6 +6,7 @@ package csi
 import (
 	"context"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
@@ -76,14 +77,19 @@ func (s *Server) services(logger klog.Logger) *grpc.Server {
 	return server
 }
 
-// Run serves until ctx ends. Then it takes no new calls, waits for those in flight, and cuts off what takes longer than
-// Options.Grace. It returns nil after that, and an error if it cannot serve.
+// Run listens, and serves until ctx ends; see Serve.
 func (s *Server) Run(ctx context.Context) error {
-	logger := klog.FromContext(ctx).WithValues("driver", s.options.Driver)
 	listener, err := Listen(ctx, s.options.Endpoint)
 	if err != nil {
 		return err
 	}
+	return s.Serve(ctx, listener)
+}
+
+// Serve serves at a listener until ctx ends. Then it takes no new calls, waits for those in flight, and cuts off what takes longer
+// than Options.Grace. It returns nil after that, and an error if it cannot serve.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	logger := klog.FromContext(ctx).WithValues("driver", s.options.Driver)
 	server := s.services(logger)
 	logger.Info("Serving CSI", "endpoint", s.options.Endpoint)
 	served := make(chan error, 1)

@@ -35,15 +35,15 @@ func (c *Controller) ControllerPublishVolume(ctx context.Context, r *spec.Contro
 			"attach volume %s: Node %s has no spec.providerID yet, which oci-cloud-controller-manager sets", r.GetVolumeId(), r.GetNodeId())
 	}
 	request.InstanceID = node.InstanceID
-	attachment, volume, err := c.attach(ctx, request)
+	attachment, size, err := c.attach(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	return &spec.ControllerPublishVolumeResponse{PublishContext: publishContext(attachment, volume, r.GetVolumeContext())}, nil
+	return &spec.ControllerPublishVolumeResponse{PublishContext: publishContext(attachment, size, r.GetVolumeContext())}, nil
 }
 
-// attach attaches a volume and reads its size, which the node has to compare the disk with, at the same time.
-func (c *Controller) attach(ctx context.Context, r blockvolume.AttachRequest) (a *oci.VolumeAttachment, v *oci.Volume, err error) {
+// attach attaches a volume and finds out its size, which the node has to compare the disk with, at the same time.
+func (c *Controller) attach(ctx context.Context, r blockvolume.AttachRequest) (a *oci.VolumeAttachment, size int64, err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		a, err = c.options.Volumes.Attach(ctx, r)
@@ -51,13 +51,13 @@ func (c *Controller) attach(ctx context.Context, r blockvolume.AttachRequest) (a
 	})
 	group.Go(func() error {
 		var err error
-		v, err = c.options.Volumes.Get(ctx, r.VolumeID)
+		size, err = c.options.Volumes.Size(ctx, r.VolumeID)
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
-	return a, v, nil
+	return a, size, nil
 }
 
 // attachRequest checks and translates a request, but for the instance.

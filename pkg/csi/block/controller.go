@@ -18,6 +18,7 @@ import (
 type Volumes interface {
 	Create(ctx context.Context, r blockvolume.CreateRequest) (*blockvolume.Provisioned, error)
 	Get(ctx context.Context, id string) (*oci.Volume, error)
+	Size(ctx context.Context, id string) (int64, error)
 	List(ctx context.Context) ([]*oci.Volume, error)
 	Delete(ctx context.Context, id string) error
 	Expand(ctx context.Context, id string, requiredBytes, limitBytes int64) (*oci.Volume, error)

@@ -72,6 +72,7 @@ type bed struct {
 	compartment, ad, elsewhere string
 	one, two                   string // instances of node-1 and node-2
 
+	limits  oci.RateLimits // of the process; those of the region apply in any case
 	cluster *claims
 	options block.ControllerOptions
 	c       *block.Controller
@@ -82,7 +83,7 @@ func inBed(t *testing.T, o ocisim.Options, test func(b *bed)) {
 	t.Helper()
 	pki.SigningKeyPEM() // made outside of the bubble
 	synctest.Test(t, func(t *testing.T) {
-		b := &bed{T: t, region: ocisim.New(o), cluster: &claims{claim: &block.Claim{Namespace: "shop", Name: "data", Created: time.Now()}}}
+		b := &bed{T: t, region: ocisim.New(o), limits: oci.RateLimits{Disabled: true}, cluster: &claims{claim: &block.Claim{Namespace: "shop", Name: "data", Created: time.Now()}}}
 		b.compartment = b.region.AddCompartment(ocisim.Compartment{Name: "cluster"})
 		vcn := b.region.AddVCN(ocisim.VCN{Compartment: b.compartment})
 		b.region.AddSubnet(ocisim.Subnet{VCN: vcn, Name: "nodes", CIDR: "10.0.0.0/20"})
@@ -112,7 +113,7 @@ func (b *bed) start(change ...func(*block.ControllerOptions)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := oci.New(oci.Options{Provider: principal, Transport: b.region.Transport(), Limits: oci.RateLimits{Disabled: true}, ClusterID: "cluster-1"})
+	client, err := oci.New(oci.Options{Provider: principal, Transport: b.region.Transport(), Limits: b.limits, ClusterID: "cluster-1"})
 	if err != nil {
 		b.Fatal(err)
 	}

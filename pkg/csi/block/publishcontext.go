@@ -12,7 +12,7 @@ import (
 
 // publishContext tells the node what it needs of an attachment. The node may run the driver of another release: the keys of contract
 // storage.md §3.1 are all there, and more only where they say more.
-func publishContext(a *oci.VolumeAttachment, v *oci.Volume, volume map[string]string) map[string]string {
+func publishContext(a *oci.VolumeAttachment, size int64, volume map[string]string) map[string]string {
 	vpus := volume[ContextVPUs]
 	if vpus == "" {
 		vpus = "10" // a PV that was made by hand
@@ -24,7 +24,7 @@ func publishContext(a *oci.VolumeAttachment, v *oci.Volume, volume map[string]st
 		ContextNewSize:          volume[ContextNewSize],
 		ContextMultipath:        strconv.FormatBool(a.Multipath),
 		ContextMultipathDevices: multipathDevices(a),
-		ContextSize:             strconv.FormatInt(v.SizeBytes, 10),
+		ContextSize:             strconv.FormatInt(size, 10),
 	}
 	if a.Device != "" || a.Type == AttachmentParavirtualized {
 		out[ContextDevice] = a.Device
