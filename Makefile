@@ -77,12 +77,12 @@ test-unit: control-plane ## Unit and component tests, with the race detector.
 
 # Hours of virtual time, and worlds of thousands of objects. A test that leaves itself out with -short is in this list
 # (test/repo looks), and the other way round.
-LONG := TestUpgrade|TestRollBack|TestRollBackInADeletion|TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestDeletedAfterAnInterruptedChangeOfMode|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestRandomChangesWithRules|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode|TestManyVolumesCostFewCalls|TestVolumesInBadWeather|TestKilledAfterAnyCommand|TestTheWrongDisk|TestNothingIsFormattedThatIsNotEmpty
+LONG := TestUpgrade|TestRollBack|TestRollBackInADeletion|TestOneBalancerUnderSlowReads|TestBadSecrets|TestUpgradeOpensAndClosesNothing|TestDeleteAfterLostCreateUnderSlowReads|TestAnnotationsReachTheCloud|TestForeignHandOnTheSameObject|TestOneBalancerOnly|TestOneHour|TestKilledAnywhere|TestKilledInARotation|TestKilledWithRules|TestDeletedAfterAnInterruptedChangeOfMode|TestReplacementKilledAnywhere|TestSharedListsEndAsTheyBegan|TestRestartWithManyServices|TestRestartWithManyServicesAndRules|TestNodeAddedToManyBalancers|TestRandomChanges|TestRandomChangesWithRules|TestHourOfWeather|TestManyNodesJoinAtOnce|TestManyNodesNotReady|TestPassReadsListsAndWritesNothing|TestFailedPageIsAnErrorForAll|TestPassCostsPages|TestMemoryPerNode|TestManyVolumesCostFewCalls|TestVolumesInBadWeather|TestManyClaims|TestThrottledClaims|TestKilledAfterAnyCommand|TestTheWrongDisk|TestNothingIsFormattedThatIsNotEmpty
 
 .PHONY: test-long
 test-long: ## Component tests of hours and crowds, without the race detector.
 	$(call say,hours and crowds on virtual time)
-	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/blockvolume ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./pkg/host ./test/ocisim/scenario $(ARGS)
+	@go test -timeout 20m -run '^($(LONG))$$' ./pkg/blockvolume ./pkg/csi/block ./pkg/firewall ./pkg/loadbalancer ./pkg/cloudprovider ./pkg/inventory ./pkg/host ./test/ocisim/scenario $(ARGS)
 
 .PHONY: test-web
 test-web: ## The simulator's web page in headless Chromium, which is installed if that is possible (root and apt). Screenshots are in bin/test-web.
