@@ -100,7 +100,7 @@ test-typescript: build ## The published packages of the OCI TypeScript SDK again
 test-system: build control-plane ## System tests: real etcd and kube-apiserver, our binaries as processes, the simulated region over TLS.
 	$(call say,system tests)
 	@go run ./test/cluster/cmd/devcluster -build -sidecars >/dev/null
-	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 40m -count=1 -parallel 4 -v ./test/e2e/... $(ARGS) 2>&1 | grep --line-buffered -v -e '^=== \(RUN\|PAUSE\|CONT\)' 
+	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 40m -count=1 -parallel 4 -v ./test/e2e/... ./test/nodedriver $(ARGS) 2>&1 | grep --line-buffered -v -e '^=== \(RUN\|PAUSE\|CONT\)' 
 
 # Built before go test, whose own time limit and hidden output do not suit a build of minutes.
 .PHONY: control-plane
@@ -108,9 +108,9 @@ control-plane:
 	@go run ./test/cluster/cmd/devcluster -build >/dev/null
 
 .PHONY: test-vm
-test-vm: ## Tests that need an iSCSI initiator and target, in a guest of user-mode Linux (Debian packages, built once in a minute). ARGS=-test.run=TestVMISCSI picks tests.
-	$(call say,tests in a Linux guest)
-	@test/vm/test.sh ./test/ocisim/bodies ./pkg/host -- $(ARGS)
+test-vm: build ## Tests that need an iSCSI initiator and target, in guests of user-mode Linux (Debian packages, built once in a minute). ARGS=-test.run=TestVMISCSI picks tests.
+	$(call say,tests in Linux guests)
+	@VM_BIN=$(CURDIR)/bin/oci-csi-node-driver test/vm/test.sh './test/ocisim/bodies ./pkg/host' ./test/nodedriver -- $(ARGS)
 
 # As root: the suite makes network namespaces, which nobody else sees and which end with it.
 .PHONY: test-traffic

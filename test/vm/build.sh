@@ -9,7 +9,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/oci-ccm-vm
-key=$(cd "$here" && find . -type f ! -name test.sh -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+key=$(cd "$here" && find . -type f ! -name test.sh ! -name '*.go' -print0 | sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
 guest=$cache/guest-$key
 if [ -e "$guest/root.ext4" ]; then echo "$guest"; exit 0; fi
 cannot() {

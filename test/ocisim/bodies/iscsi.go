@@ -62,6 +62,9 @@ func NewISCSI(options ISCSIOptions) (*ISCSI, error) {
 	return &ISCSI{options: options, contents: c, attached: map[string]ocisim.BodyAttachment{}}, nil
 }
 
+// File is the file that has what is on a volume.
+func (i *ISCSI) File(volume string) string { return i.contents.path(volume) }
+
 // Portals implements ocisim.PortalLister.
 func (i *ISCSI) Portals() []string { return i.options.Listen }
 
