@@ -61,22 +61,26 @@ type total struct {
 }
 
 func run(ctx context.Context, only string, stride, beds int) error {
-	todo, err := chosen(only)
+	todo, nodes, err := chosen(only)
 	if err != nil {
 		return err
 	}
-	beds = min(beds, len(todo))
-	fmt.Printf("%d scenarios, %d at a time, each with a region and a cluster of its own and its kill points one after the other", len(todo), beds)
-	if stride > 1 {
-		fmt.Printf("; of %d kill points only the first", stride)
+	var sum total
+	if sum.tally, err = runNodes(ctx, nodes, stride); err != nil {
+		return err
 	}
-	fmt.Println()
+	if beds = min(beds, len(todo)); beds > 0 {
+		fmt.Printf("%d scenarios, %d at a time, each with a region and a cluster of its own and its kill points one after the other", len(todo), beds)
+		if stride > 1 {
+			fmt.Printf("; of %d kill points only the first", stride)
+		}
+		fmt.Println()
+	}
 	queue := make(chan scenario, len(todo))
 	for _, s := range todo {
 		queue <- s
 	}
 	close(queue)
-	var sum total
 	workers, ctx := errgroup.WithContext(ctx)
 	for range beds {
 		workers.Go(func() error { return work(ctx, queue, stride, &sum) })
@@ -94,25 +98,32 @@ func run(ctx context.Context, only string, stride, beds int) error {
 	return nil
 }
 
-// chosen are the scenarios whose names are in a comma-separated list; all for an empty one.
-func chosen(only string) ([]scenario, error) {
-	all := scenarios()
+// chosen are the scenarios whose names are in a comma-separated list, those of clouds and those of nodes; all for an empty one.
+func chosen(only string) (list []scenario, nodes []nodeScenario, err error) {
+	all, allNodes := scenarios(), nodeScenarios()
 	if only == "" {
-		return all, nil
+		return all, allNodes, nil
 	}
-	var list []scenario
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
-		if i < 0 {
+		j := slices.IndexFunc(allNodes, func(s nodeScenario) bool { return s.name == name })
+		switch {
+		case i >= 0:
+			list = append(list, all[i])
+		case j >= 0:
+			nodes = append(nodes, allNodes[j])
+		default:
 			var names []string
 			for _, s := range all {
 				names = append(names, s.name)
 			}
-			return nil, fmt.Errorf("no scenario is called %q; there are %s", name, strings.Join(names, ", "))
+			for _, s := range allNodes {
+				names = append(names, s.name)
+			}
+			return nil, nil, fmt.Errorf("no scenario is called %q; there are %s", name, strings.Join(names, ", "))
 		}
-		list = append(list, all[i])
 	}
-	return list, nil
+	return list, nodes, nil
 }
 
 // work runs scenarios on one bed until none is left.
