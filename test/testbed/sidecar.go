@@ -22,6 +22,8 @@ const (
 // sidecar is a program that is started again whenever it ends, as a kubelet does it. Sidecars end when the connection to
 // their driver breaks.
 type sidecar struct {
+	name string
+
 	ended chan struct{} // closed when it does not run any more and never will
 
 	stop func()
@@ -32,7 +34,7 @@ type sidecar struct {
 func (s *sidecar) end() { s.stop() }
 
 func keepRunning(c *cluster.Cluster, spec process.Spec) *sidecar {
-	s := &sidecar{ended: make(chan struct{}), quit: make(chan struct{})}
+	s := &sidecar{name: spec.Name, ended: make(chan struct{}), quit: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() { close(s.quit) })
 	go s.run(c, spec)
 	return s

@@ -159,6 +159,27 @@ func (s *Storage) Logs() []string {
 	return paths
 }
 
+// Refused returns the lines of the logs of controller and sidecars that tell of something that their roles do not allow.
+func (s *Storage) Refused() ([]string, error) {
+	paths := s.Logs()
+	for _, c := range s.sidecars {
+		paths = append(paths, filepath.Join(s.bed.Cluster.Dir(), "logs", c.name+".log"))
+	}
+	var lines []string
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			if strings.Contains(line, "is forbidden: User") {
+				lines = append(lines, filepath.Base(path)+": "+strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines, nil
+}
+
 // Err tells whether the controller has ended although nobody asked it to.
 func (s *Storage) Err() error {
 	select {

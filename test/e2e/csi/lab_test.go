@@ -43,7 +43,9 @@ type lab struct {
 	t       *testing.T
 	ctx     context.Context
 	storage *testbed.Storage
-	before  []byte // snapshot of the region that the bed starts with
+	// oldRoles says that the roles are those of release v1.35, which lack what is new.
+	oldRoles bool
+	before   []byte // snapshot of the region that the bed starts with
 }
 
 // setting is what a lab is made of. The zero value is the demo world with quick state changes, and the shipped manifests.
@@ -71,7 +73,7 @@ func newLab(t *testing.T, s setting) *lab {
 		Region: s.region, World: world, Nodes: testbed.StorageNodes(world),
 		Cluster: cluster.Options{ControllerManager: true, Scheduler: true},
 	})
-	l := &lab{Bed: bed, t: t, ctx: ctx, before: bed.Region.Snapshot()}
+	l := &lab{Bed: bed, t: t, ctx: ctx, oldRoles: s.storage.Manifests == testbed.OldStorage, before: bed.Region.Snapshot()}
 	if s.before != nil {
 		s.before(l)
 	}
@@ -123,6 +125,13 @@ func (l *lab) end() {
 		}
 	}
 	l.storage.Stop()
+	refused, err := l.storage.Refused()
+	if err != nil {
+		l.t.Error(err)
+	}
+	if len(refused) > 0 && !l.oldRoles {
+		l.t.Errorf("the roles of the manifests do not allow what is asked, %d times: %s", len(refused), refused[0])
+	}
 	q := oracle.Question{Before: l.before, OthersAct: true}
 	for _, path := range l.storage.Logs() {
 		text := l.read(path)
