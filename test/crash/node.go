@@ -5,7 +5,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +38,7 @@ func runNodes(ctx context.Context, scenarios []nodeScenario, stride int) (tally,
 	if len(scenarios) == 0 {
 		return sum, nil
 	}
-	if _, err := os.Stat("/dev/loop-control"); err != nil || os.Geteuid() != 0 {
+	if _, err := os.Stat("/dev/loop-control"); os.Geteuid() != 0 || errors.Is(err, fs.ErrNotExist) {
 		fmt.Println("NOT RUN: scenarios of nodes, which need root and loop devices")
 		return sum, nil
 	}
@@ -66,7 +68,7 @@ func (s nodeScenario) run(ctx context.Context, at int) (got tally, err error) {
 	if err != nil {
 		return got, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // a leak has been counted
 	state, kubelet := filepath.Join(dir, "driver"), filepath.Join(dir, "kubelet")
 	for _, d := range []string{state, kubelet} {
 		if err := os.Mkdir(d, 0o755); err != nil {

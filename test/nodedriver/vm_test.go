@@ -139,6 +139,23 @@ func TestVMDriver(t *testing.T) {
 	}
 }
 
+// TestVMBtrfs: a file system that v1.35 does not have, on a disk that appears.
+func TestVMBtrfs(t *testing.T) {
+	g := newGuest(t)
+	volume := g.Volume(10)
+	id, v := g.paravirtualized(volume, "btrfs", firstDevice)
+	life := nodedriver.Life{Volume: v, NewSize: 60 * gib, Grow: func() error {
+		g.stats(t, v, 50*gib)
+		g.Resize(volume, 60)
+		return nil
+	}}
+	if _, err := g.driver.Live(g.Soon(), life); err != nil {
+		t.Fatal(err)
+	}
+	g.nothingLeft(t, v)
+	g.Detach(id)
+}
+
 // stats compares the size that the driver tells with the disk's.
 func (g *guest) stats(t *testing.T, v nodedriver.Volume, size int64) {
 	t.Helper()

@@ -20,7 +20,7 @@ cannot() {
 for tool in apt-get dpkg-deb depmod modprobe mke2fs; do
 	command -v $tool >/dev/null || cannot "$tool is missing: install apt, dpkg, kmod and e2fsprogs"
 done
-packages="busybox-static dash udev kmod mount util-linux e2fsprogs open-iscsi netbase iproute2 xfsprogs multipath-tools dmsetup"
+packages="busybox-static dash udev kmod mount util-linux e2fsprogs open-iscsi netbase iproute2 xfsprogs btrfs-progs multipath-tools dmsetup"
 # What the closure brings along and nothing in the guest runs.
 unused='^(perl|libperl|python3|libpython3|libicu72|dpkg_|tar_|coreutils|passwd|adduser|debconf|initramfs-tools|linux-base|klibc-utils|libklibc|gcc-12-base|libdb5|libgdbm|ucf|cpio_|libstdc\+\+6|sg3-utils_|libsqlite3-0|media-types|readline-common)'
 # Rules of udev that name and hold disks. Every other one is tried for every event, and some start programs.
