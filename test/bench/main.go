@@ -4,7 +4,7 @@
 // Command bench measures what the budgets of the project are about, and prints a table: what was measured, the budget,
 // and whether it is kept. A budget that is exceeded makes it fail.
 //
-//	go run ./test/bench                             # everything that can be measured today
+//	go run ./test/bench                             # everything
 //	go run ./test/bench -run S2,P5                  # some rows
 //	go run ./test/bench -run P13 -nodes 1000        # a cluster of another size
 //	go run ./test/bench -run P1,P2,P3,P13 -write    # and write docs/performance.md and its plot
@@ -34,7 +34,6 @@ type row struct {
 
 	// measure returns what was measured and whether the budget is kept.
 	measure func(context.Context) (measured string, ok bool, err error)
-	later   string // why it cannot be measured yet
 }
 
 // result is what was measured for a row.
@@ -101,10 +100,6 @@ func measureAll(ctx context.Context, table, progress io.Writer, rows []row) ([]r
 	fmt.Fprintln(w, "\tWHAT\tMEASURED\tBUDGET\t")
 	var results []result
 	for _, r := range rows {
-		if r.later != "" {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\tlater\n", r.name, r.what, r.later, r.budget)
-			continue
-		}
 		fmt.Fprintf(progress, "%s %s …\n", r.name, r.what)
 		measured, ok, err := r.measure(ctx)
 		if err != nil {
