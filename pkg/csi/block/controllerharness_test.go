@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -72,10 +73,11 @@ type bed struct {
 	compartment, ad, elsewhere string
 	one, two                   string // instances of node-1 and node-2
 
-	limits  oci.RateLimits // of the process; those of the region apply in any case
-	cluster *claims
-	options block.ControllerOptions
-	c       *block.Controller
+	transport http.RoundTripper // of the process; nil is the region's
+	limits    oci.RateLimits    // of the process; those of the region apply in any case
+	cluster   *claims
+	options   block.ControllerOptions
+	c         *block.Controller
 }
 
 // inBed runs a test on virtual time, a minute after the start of the process.
@@ -113,7 +115,11 @@ func (b *bed) start(change ...func(*block.ControllerOptions)) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	client, err := oci.New(oci.Options{Provider: principal, Transport: b.region.Transport(), Limits: b.limits, ClusterID: "cluster-1"})
+	transport := b.transport
+	if transport == nil {
+		transport = b.region.Transport()
+	}
+	client, err := oci.New(oci.Options{Provider: principal, Transport: transport, Limits: b.limits, ClusterID: "cluster-1"})
 	if err != nil {
 		b.Fatal(err)
 	}
