@@ -183,7 +183,7 @@ func onceCalled(ctx context.Context, at string, call func(context.Context, *grpc
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	ready, err := csi.NewIdentityClient(conn).Probe(ctx, &csi.ProbeRequest{})
 	switch {
 	case err != nil:
