@@ -131,6 +131,7 @@ test-node: build control-plane ## Pods with volumes on real kubelets; kubelets, 
 .PHONY: test-crash
 test-crash: build control-plane ## Kill the binaries after each single cloud call of each scenario, restart, and look for leaks and duplicates.
 	$(call say,crash matrix)
+	@go run ./test/cluster/cmd/devcluster -build -sidecars >/dev/null
 	@OCI_CCM_BIN=$(CURDIR)/bin go run ./test/crash $(ARGS)
 
 .PHONY: bench

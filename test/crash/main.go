@@ -4,8 +4,9 @@
 // Command crash kills the cloud-controller-manager (SIGKILL) after each single call to OCI of each scenario, for both
 // kinds of balancers, starts it again, and checks that the end is the same as without the kill: one balancer as
 // the Service wants it, with its security rules, its network security group and its certificates, or none of it; nothing
-// left over, and nothing of others lost. Its last line says how many kill points there were, and how many leaks and
-// duplicates.
+// left over, and nothing of others lost. It does the same with the CSI controller, whom the real sidecars ask again: volumes,
+// attachments, backups and volume groups are those that the objects of the API justify. Its last line says how many kill points
+// there were, and how many leaks and duplicates.
 package main
 
 import (
@@ -27,7 +28,7 @@ func main() { os.Exit(crash()) }
 
 // crash returns the exit code.
 func crash() int {
-	only := flag.String("run", "", "scenarios to run, comma separated (default: all): lb/create, nlb/delete, …")
+	only := flag.String("run", "", "scenarios to run, comma separated (default: all): lb/create, nlb/delete, volume/attach, …")
 	stride := flag.Int("stride", 1, "take every n-th kill point only")
 	beds := flag.Int("beds", 4, "regions with a cluster each that work side by side: a scenario mostly waits")
 	flag.Parse()
@@ -52,6 +53,19 @@ func (t *tally) add(other tally) {
 	t.stuck += other.stuck
 }
 
+// count adds a kill point.
+func (t *tally) count(v verdict) {
+	t.points++
+	switch v {
+	case leak:
+		t.leaks++
+	case duplicate:
+		t.duplicates++
+	case stuck:
+		t.stuck++
+	}
+}
+
 func (t *tally) bad() int { return t.leaks + t.duplicates + t.stuck }
 
 // total is the tally of all scenarios, wherever they run.
@@ -60,30 +74,42 @@ type total struct {
 	tally
 }
 
+// report prints the result of a scenario, and adds it.
+func (t *total) report(name string, got tally, began time.Time) {
+	fmt.Printf("%-28s %3d kill points, %d leaks, %d duplicates, %d not converged (%.0f s)\n",
+		name, got.points, got.leaks, got.duplicates, got.stuck, time.Since(began).Seconds())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.add(got)
+}
+
 func run(ctx context.Context, only string, stride, beds int) error {
-	todo, nodes, err := chosen(only)
+	todo, err := chosen(only)
 	if err != nil {
 		return err
 	}
 	var sum total
-	if sum.tally, err = runNodes(ctx, nodes, stride); err != nil {
+	if sum.tally, err = runNodes(ctx, todo.nodes, stride); err != nil {
 		return err
 	}
-	if beds = min(beds, len(todo)); beds > 0 {
-		fmt.Printf("%d scenarios, %d at a time, each with a region and a cluster of its own and its kill points one after the other", len(todo), beds)
+	// A third of the beds is for volumes, but no kind of scenarios is left without.
+	disks := min(max(1, beds/3), len(todo.volumes))
+	beds = min(max(1, beds-disks), len(todo.services))
+	if n := beds + disks; n > 0 {
+		fmt.Printf("%d scenarios, %d at a time, each with a region and a cluster of its own and its kill points one after the other",
+			len(todo.services)+len(todo.volumes), n)
 		if stride > 1 {
 			fmt.Printf("; of %d kill points only the first", stride)
 		}
 		fmt.Println()
 	}
-	queue := make(chan scenario, len(todo))
-	for _, s := range todo {
-		queue <- s
-	}
-	close(queue)
 	workers, ctx := errgroup.WithContext(ctx)
+	queue, storage := queued(todo.services), queued(todo.volumes)
 	for range beds {
 		workers.Go(func() error { return work(ctx, queue, stride, &sum) })
+	}
+	for range disks {
+		workers.Go(func() error { return workStorage(ctx, storage, stride, &sum) })
 	}
 	if err := workers.Wait(); err != nil {
 		return err
@@ -98,32 +124,45 @@ func run(ctx context.Context, only string, stride, beds int) error {
 	return nil
 }
 
-// chosen are the scenarios whose names are in a comma-separated list, those of clouds and those of nodes; all for an empty one.
-func chosen(only string) (list []scenario, nodes []nodeScenario, err error) {
-	all, allNodes := scenarios(), nodeScenarios()
-	if only == "" {
-		return all, allNodes, nil
+// queued is a queue of all there is to do.
+func queued[T any](list []T) <-chan T {
+	queue := make(chan T, len(list))
+	for _, x := range list {
+		queue <- x
 	}
-	for name := range strings.SplitSeq(only, ",") {
-		i := slices.IndexFunc(all, func(s scenario) bool { return s.name == name })
-		j := slices.IndexFunc(allNodes, func(s nodeScenario) bool { return s.name == name })
-		switch {
-		case i >= 0:
-			list = append(list, all[i])
-		case j >= 0:
-			nodes = append(nodes, allNodes[j])
-		default:
-			var names []string
-			for _, s := range all {
-				names = append(names, s.name)
-			}
-			for _, s := range allNodes {
-				names = append(names, s.name)
-			}
-			return nil, nil, fmt.Errorf("no scenario is called %q; there are %s", name, strings.Join(names, ", "))
+	close(queue)
+	return queue
+}
+
+// choice is what there is to do: with Services, with volumes in clouds, and with volumes on nodes.
+type choice struct {
+	services []scenario
+	volumes  []storageScenario
+	nodes    []nodeScenario
+}
+
+// chosen are the scenarios whose names are in a comma-separated list; all for an empty one.
+func chosen(only string) (choice, error) {
+	c := choice{scenarios(), storageScenarios(), nodeScenarios()}
+	if only == "" {
+		return c, nil
+	}
+	names := strings.Split(only, ",")
+	var all []string
+	// other says whether nobody has named a scenario.
+	other := func(name string) bool {
+		all = append(all, name)
+		return !slices.Contains(names, name)
+	}
+	c.services = slices.DeleteFunc(c.services, func(s scenario) bool { return other(s.name) })
+	c.volumes = slices.DeleteFunc(c.volumes, func(s storageScenario) bool { return other(s.name) })
+	c.nodes = slices.DeleteFunc(c.nodes, func(s nodeScenario) bool { return other(s.name) })
+	for _, name := range names {
+		if !slices.Contains(all, name) {
+			return choice{}, fmt.Errorf("no scenario is called %q; there are %s", name, strings.Join(all, ", "))
 		}
 	}
-	return list, nodes, nil
+	return c, nil
 }
 
 // work runs scenarios on one bed until none is left.
@@ -140,11 +179,7 @@ func work(ctx context.Context, queue <-chan scenario, stride int, sum *total) er
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		fmt.Printf("%-20s %3d kill points, %d leaks, %d duplicates, %d not converged (%.0f s)\n",
-			s.name, got.points, got.leaks, got.duplicates, got.stuck, time.Since(began).Seconds())
-		sum.mu.Lock()
-		sum.add(got)
-		sum.mu.Unlock()
+		sum.report(s.name, got, began)
 	}
 	return nil
 }

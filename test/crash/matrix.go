@@ -106,15 +106,7 @@ func (m *matrix) run(ctx context.Context) (tally, error) {
 		if err != nil {
 			return t, fmt.Errorf("kill point %d: %w", point, err)
 		}
-		t.points++
-		switch problem.kind {
-		case leak:
-			t.leaks++
-		case duplicate:
-			t.duplicates++
-		case stuck:
-			t.stuck++
-		}
+		t.count(problem.kind)
 		if problem.kind != fine {
 			fmt.Fprintf(os.Stderr, "%s killed after call %d (%s): %s\n%s\n", m.scenario.name, point, problem.call, problem.text, m.bed.CallLog(60))
 			m.stop() // what is left must not spoil the next kill point

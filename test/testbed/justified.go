@@ -160,24 +160,20 @@ func (b *Bed) nodeOf(instance string) string {
 	return instance
 }
 
-// JudgeStorage asks the oracle about block storage: nothing without an object of the API that asks for it, nothing twice, nothing
+// AskStorage asks the oracle about block storage: nothing without an object of the API that asks for it, nothing twice, nothing
 // failed; nothing written or changed that is not ours; no secret in the logs.
-func (b *Bed) JudgeStorage(ctx context.Context, q oracle.Question) error {
+func (b *Bed) AskStorage(ctx context.Context, q oracle.Question) (*oracle.Report, error) {
 	owners, err := b.StorageOwners(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	q.Us = oracle.Us{
-		Owners: append(q.Us.Owners, owners...),
+		Owners: owners,
 		Types:  []string{"volume attachment", "volume backup", "volume group", "volume group backup"},
 		Writes: StorageWrites(),
 	}
 	q.Secrets = append(q.Secrets, oracle.Secret{Name: "the private key", Value: b.User.PrivateKeyPEM()})
-	report, err := oracle.Check(ctx, oracle.InProcess(b.Region), q)
-	if err != nil {
-		return err
-	}
-	return report.Err()
+	return oracle.Check(ctx, oracle.InProcess(b.Region), q)
 }
 
 // StorageWrites are the operations that change something and are the CSI controller's to call.

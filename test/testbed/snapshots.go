@@ -26,6 +26,58 @@ var (
 // Dynamic is a client for what client-go does not know, with the rights of an administrator.
 func (b *Bed) Dynamic() (dynamic.Interface, error) { return dynamic.NewForConfig(b.Cluster.Config()) }
 
+// kindOf names the kind of what CreateSnapshotObject makes.
+func kindOf(r schema.GroupVersionResource) string {
+	return map[string]string{
+		"volumesnapshots": "VolumeSnapshot", "volumegroupsnapshots": "VolumeGroupSnapshot",
+		"volumesnapshotclasses": "VolumeSnapshotClass", "volumegroupsnapshotclasses": "VolumeGroupSnapshotClass",
+	}[r.Resource]
+}
+
+// snapshotObjects are those of a kind; snapshots themselves are in the namespace "default".
+func (b *Bed) snapshotObjects(kind schema.GroupVersionResource) (dynamic.ResourceInterface, error) {
+	client, err := b.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	if kind == VolumeSnapshots || kind == VolumeGroupSnapshots {
+		return client.Resource(kind).Namespace(metav1.NamespaceDefault), nil
+	}
+	return client.Resource(kind), nil
+}
+
+// CreateSnapshotObject makes a snapshot, a group snapshot or a class of them of its fields.
+func (b *Bed) CreateSnapshotObject(ctx context.Context, kind schema.GroupVersionResource, name string, fields map[string]any) error {
+	objects, err := b.snapshotObjects(kind)
+	if err != nil {
+		return err
+	}
+	o := &unstructured.Unstructured{Object: fields}
+	o.SetAPIVersion(kind.GroupVersion().String())
+	o.SetKind(kindOf(kind))
+	o.SetName(name)
+	_, err = objects.Create(ctx, o, metav1.CreateOptions{})
+	return err
+}
+
+// SnapshotObject reads an object of the snapshot APIs.
+func (b *Bed) SnapshotObject(ctx context.Context, kind schema.GroupVersionResource, name string) (*unstructured.Unstructured, error) {
+	objects, err := b.snapshotObjects(kind)
+	if err != nil {
+		return nil, err
+	}
+	return objects.Get(ctx, name, metav1.GetOptions{})
+}
+
+// DeleteSnapshotObject deletes one.
+func (b *Bed) DeleteSnapshotObject(ctx context.Context, kind schema.GroupVersionResource, name string) error {
+	objects, err := b.snapshotObjects(kind)
+	if err != nil {
+		return err
+	}
+	return objects.Delete(ctx, name, metav1.DeleteOptions{})
+}
+
 // snapshotOwners are the names under which snapshots and group snapshots were asked for, and the handles of all snapshots.
 func (b *Bed) snapshotOwners(ctx context.Context) ([]string, error) {
 	client, err := b.Dynamic()

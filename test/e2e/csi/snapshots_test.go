@@ -10,38 +10,16 @@ import (
 	"github.com/oracle/oci-go-sdk/v65/core"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/ptr"
 
 	"github.com/oracle/oci-cloud-controller-manager/test/testbed"
 )
 
-// objects are those of the namespace of the tests that client-go does not know.
-func (l *lab) objects(kind schema.GroupVersionResource) dynamic.ResourceInterface {
+func (l *lab) create(kind schema.GroupVersionResource, name string, fields map[string]any) {
 	l.t.Helper()
-	client, err := l.Dynamic()
-	l.must(err)
-	return client.Resource(kind).Namespace(v1.NamespaceDefault)
-}
-
-func (l *lab) create(kind schema.GroupVersionResource, name string, object map[string]any) {
-	l.t.Helper()
-	object["apiVersion"], object["metadata"] = kind.GroupVersion().String(), map[string]any{"name": name}
-	object["kind"] = map[string]string{
-		"volumesnapshots": "VolumeSnapshot", "volumegroupsnapshots": "VolumeGroupSnapshot",
-		"volumesnapshotclasses": "VolumeSnapshotClass", "volumegroupsnapshotclasses": "VolumeGroupSnapshotClass",
-	}[kind.Resource]
-	client, err := l.Dynamic()
-	l.must(err)
-	var target dynamic.ResourceInterface = client.Resource(kind)
-	if _, classes := object["driver"]; !classes {
-		target = client.Resource(kind).Namespace(v1.NamespaceDefault)
-	}
-	_, err = target.Create(l.ctx, &unstructured.Unstructured{Object: object}, metav1.CreateOptions{})
-	l.must(err)
+	l.must(l.CreateSnapshotObject(l.ctx, kind, name, fields))
 }
 
 // snapshotClass makes a VolumeSnapshotClass.
@@ -63,7 +41,7 @@ func (l *lab) snapshot(name, class, claim string) {
 // object reads one; nil means that it is not there.
 func (l *lab) object(kind schema.GroupVersionResource, name string) *unstructured.Unstructured {
 	l.t.Helper()
-	o, err := l.objects(kind).Get(l.ctx, name, metav1.GetOptions{})
+	o, err := l.SnapshotObject(l.ctx, kind, name)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -88,7 +66,7 @@ func (l *lab) ready(kind schema.GroupVersionResource, name string) *unstructured
 // removed deletes an object and waits until it is gone.
 func (l *lab) removed(kind schema.GroupVersionResource, name string) {
 	l.t.Helper()
-	l.must(l.objects(kind).Delete(l.ctx, name, metav1.DeleteOptions{}))
+	l.must(l.DeleteSnapshotObject(l.ctx, kind, name))
 	l.until(name+" is gone", func() (bool, string) {
 		o := l.object(kind, name)
 		if o == nil {
@@ -109,9 +87,7 @@ func (l *lab) handleOf(snapshot string) string {
 	if content == "" {
 		return ""
 	}
-	client, err := l.Dynamic()
-	l.must(err)
-	c, err := client.Resource(testbed.VolumeSnapshotContents).Get(l.ctx, content, metav1.GetOptions{})
+	c, err := l.SnapshotObject(l.ctx, testbed.VolumeSnapshotContents, content)
 	if apierrors.IsNotFound(err) {
 		return ""
 	}
