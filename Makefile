@@ -123,10 +123,10 @@ test-traffic: build control-plane ## Requests through balancers and real kube-pr
 # As root, like test-traffic: nodes are namespaces, with control groups and loop devices.
 .PHONY: test-node
 test-node: build control-plane ## Pods with volumes on real kubelets; kubelets, drivers and whole nodes that end in the middle. Needs root.
-	$(call say,nodes: kubelet, containerd, CSI drivers and sidecars, disks)
+	$(call say,pods with volumes on real kubelets)
 	@hack/nodetools.sh
 	@go run ./test/cluster/cmd/devcluster -build -node -runtime -sidecars >/dev/null
-	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 30m -count=1 -v ./test/node/ $(ARGS)
+	@OCI_CCM_BIN=$(CURDIR)/bin go test -timeout 30m -count=1 -parallel 6 -v ./test/node/ $(ARGS)
 
 .PHONY: test-crash
 test-crash: build control-plane ## Kill the binaries after each single cloud call of each scenario, restart, and look for leaks and duplicates.

@@ -39,6 +39,7 @@ func TestPodsWithVolumes(t *testing.T) {
 	t.Run("peace", func(t *testing.T) {
 		for name, test := range map[string]func(*lab){
 			"another node": testAnotherNode, "growth": testGrowth, "raw block": testRawBlock, "fsGroup": testFSGroup, "encrypted class": testEncryptedClass,
+			"clone": testClone,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -49,6 +50,7 @@ func TestPodsWithVolumes(t *testing.T) {
 	l.unused()
 	t.Run("killed while a pod starts", func(t *testing.T) { testKilledAtStart(l.with(t)) })
 	t.Run("killed while a pod ends", func(t *testing.T) { testKilledAtEnd(l.with(t)) })
+	t.Run("reboot", func(t *testing.T) { testReboot(l.with(t)) })
 	l.unused()
 	t.Run("instance stopped", func(t *testing.T) { testInstanceStopped(l.with(t)) })
 	l.unused()
@@ -145,6 +147,35 @@ func testGrowth(l *lab) {
 	}
 	l.remove("growing")
 	l.discard("growing")
+}
+
+// testClone: a larger copy of a volume is used on the same node at the same time. Its file system has the identity of the original's,
+// and grows when it is mounted first; neither is formatted (C101, C102).
+func testClone(l *lab) {
+	l.claim("original", xfsClass, v1.PersistentVolumeFilesystem)
+	original := l.start(podSpec("original", l.machines[1], claimed("original")))
+	l.write(original, "file", "copied")
+	clone := claimOf("clone", xfsClass, v1.PersistentVolumeFilesystem)
+	clone.Spec.Resources.Requests = gibibytes(60)
+	clone.Spec.DataSource = &v1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: "original"}
+	if _, err := l.Cluster.Client().CoreV1().PersistentVolumeClaims(v1.NamespaceDefault).Create(l.ctx, clone, metav1.CreateOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+	pod := l.start(podSpec("clone", l.machines[1], claimed("clone")))
+	if got := l.read(pod, "file"); got != "copied" {
+		l.t.Errorf("the clone's file has %q", got)
+	}
+	if got := l.size(pod); got < 58*gibibyte || got > 60*gibibyte {
+		l.t.Errorf("the clone's file system has %d bytes", got)
+	}
+	l.write(pod, "file", "changed in the clone")
+	if got := l.read(original, "file"); got != "copied" {
+		l.t.Errorf("the original's file has %q after the clone's was changed", got)
+	}
+	for _, name := range []string{"clone", "original"} {
+		l.remove(name)
+		l.discard(name)
+	}
 }
 
 // size is that of a pod's volume, in bytes.
