@@ -16,7 +16,6 @@ func (s *Service) Get(ctx context.Context, id string) (*oci.Volume, error) {
 	v, presence, proof, err := s.lookForVolume(ctx, id)
 	switch presence {
 	case oci.Present:
-		s.sizes.note(v)
 		return v, nil
 	case oci.Gone:
 		return nil, problem(ErrNotFound, "volume %s does not exist any more (%s)", id, proof)

@@ -11,8 +11,9 @@ import (
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
 )
 
-// sizeMemory is how long a size is remembered: from the making of a volume to its attachment.
-const sizeMemory = 5 * time.Minute
+// sizeMemory is how long a size is remembered: from the making of a volume to its attachment for a pod that waits for it. Longer than that,
+// somebody else may have let the volume grow, and a node does not format a disk that is larger than it is told.
+const sizeMemory = 15 * time.Second
 
 // sizes remember how large volumes were.
 type sizes struct {
@@ -46,8 +47,8 @@ func (m *sizes) get(id string) (int64, bool) {
 	return one.bytes, there && time.Since(one.at) < sizeMemory
 }
 
-// Size returns how many bytes a volume has at least: what it had when this process made, grew or read it in the last minutes, else
-// what the cloud says. Volumes never shrink. Errors: as Get.
+// Size returns how many bytes a volume has: what it had when this process made it or let it grow in the last seconds, else what the cloud
+// says. Errors: as Get.
 func (s *Service) Size(ctx context.Context, id string) (int64, error) {
 	if bytes, known := s.sizes.get(id); known {
 		return bytes, nil

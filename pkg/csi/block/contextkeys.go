@@ -23,7 +23,7 @@ const (
 	ContextDevice           = "device" // consistent device path
 	ContextMultipath        = "multipathEnabled"
 	ContextMultipathDevices = "multipathDevices" // JSON
-	ContextSize             = "size"             // bytes that the volume had at least when it was attached
+	ContextSize             = "size"             // bytes of the volume when it was attached
 	ContextCHAPUser         = "chapUser"
 	ContextCHAPSecret       = "chapSecret"
 )

@@ -192,7 +192,7 @@ func TestNothingIsFormattedInDoubt(t *testing.T) {
 			before := l.sum(d)
 			limit := 5 * time.Second
 			if c.code == codes.Unavailable { // waits for the right disk until the time is up
-				limit = time.Second
+				limit = 3 * time.Second
 			}
 			refusedWith(t, l.stage(p, limit), c.code, c.says)
 			if ran := append(l.calls("mkfs"), l.calls("mount")...); len(ran) > 0 {
