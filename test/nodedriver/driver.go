@@ -200,13 +200,19 @@ func (d *Driver) start(ctx context.Context) error {
 	}
 }
 
-// tail is the end of the driver's log.
-func (d *Driver) tail() string {
+// Log is what the driver has written.
+func (d *Driver) Log() string {
 	text, err := os.ReadFile(d.path("log"))
 	if err != nil {
 		return err.Error()
 	}
-	return string(text[max(0, len(text)-2000):])
+	return string(text)
+}
+
+// tail is the end of the driver's log.
+func (d *Driver) tail() string {
+	text := d.Log()
+	return text[max(0, len(text)-2000):]
 }
 
 // errNeverEnds is the answer of a call that was repeated too often.
