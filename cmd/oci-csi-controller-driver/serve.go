@@ -120,7 +120,12 @@ func (o *options) newServer(ctx context.Context, cfg *config.Config) (*csi.Serve
 	}
 	klog.FromContext(ctx).Info("Connecting to OCI", "principal", string(cfg.Principal()), "region", cfg.Auth.Region,
 		"compartment", cfg.Compartment, "cluster", identity)
-	controller := block.NewController(o.controllerOptions(cfg, newVolumes(cfg, identity, client), cluster))
+	settings := o.controllerOptions(cfg, newVolumes(cfg, identity, client), cluster)
+	if settings.Drafts, err = cluster.Drafts(ctx); err != nil {
+		return nil, err
+	}
+	controller := block.NewController(settings)
+	go controller.CollectDrafts(ctx)
 	return csi.NewServer(csi.Options{
 		Driver: driver, Version: block.Version, Endpoint: o.endpoint, Plugin: block.PluginCapabilities(), Code: block.Code,
 		Ready: cluster.Synced, Controller: controller, GroupController: controller,

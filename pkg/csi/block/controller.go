@@ -21,6 +21,7 @@ type Volumes interface {
 	Size(ctx context.Context, id string) (int64, error)
 	List(ctx context.Context) ([]*oci.Volume, error)
 	Delete(ctx context.Context, id string) error
+	Discard(ctx context.Context, name string) error
 	Expand(ctx context.Context, id string, requiredBytes, limitBytes int64) (*oci.Volume, error)
 	Modify(ctx context.Context, id string, m blockvolume.Modification) (*oci.Volume, error)
 
@@ -74,6 +75,8 @@ type Claim struct {
 type ControllerOptions struct {
 	Volumes Volumes
 	Cluster Cluster
+	// Drafts remembers which volumes are being made; nil if nobody does. See Controller.CollectDrafts.
+	Drafts Drafts
 	// Tags are those of new volumes, unless the StorageClass has some; CommonTags are laid over either.
 	Tags, CommonTags oci.Tags
 	// IPv6SingleStack says that nodes have full names of availability domains in a label of their own.
@@ -89,7 +92,8 @@ type Controller struct {
 	spec.UnimplementedControllerServer
 	spec.UnimplementedGroupControllerServer
 
-	options ControllerOptions
+	options  ControllerOptions
+	requests *requests
 }
 
 var (
@@ -100,5 +104,5 @@ var (
 // NewController makes the controller services. It asks nobody.
 func NewController(o ControllerOptions) *Controller {
 	registerMetrics()
-	return &Controller{options: o}
+	return &Controller{options: o, requests: newRequests()}
 }

@@ -44,6 +44,11 @@ func (c *Controller) CreateVolume(ctx context.Context, r *spec.CreateVolumeReque
 	if err != nil {
 		return nil, err
 	}
+	end, err := c.draft(ctx, r.GetName())
+	if err != nil {
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	defer end()
 	made, err := c.options.Volumes.Create(ctx, request)
 	if err != nil {
 		return nil, err

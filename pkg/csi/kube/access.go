@@ -48,10 +48,19 @@ func Identity(ctx context.Context, client kubernetes.Interface, configured strin
 
 // allowed asks the API server whether this principal may do something everywhere. Every authenticated principal may ask that.
 func allowed(ctx context.Context, client kubernetes.Interface, verb, resource string) (bool, error) {
+	return review(ctx, client, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource})
+}
+
+// allowedOne is allowed for one object in namespace kube-system.
+func allowedOne(ctx context.Context, client kubernetes.Interface, verb, resource, name string) (bool, error) {
+	return review(ctx, client, authorizationv1.ResourceAttributes{Verb: verb, Resource: resource, Namespace: metav1.NamespaceSystem, Name: name})
+}
+
+func review(ctx context.Context, client kubernetes.Interface, what authorizationv1.ResourceAttributes) (bool, error) {
 	var answer bool
-	err := untilAnswered(ctx, "whether "+verb+" "+resource+" is allowed", func(ctx context.Context) error {
+	err := untilAnswered(ctx, "whether "+what.Verb+" "+what.Resource+" is allowed", func(ctx context.Context) error {
 		review, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: verb, Resource: resource}},
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what},
 		}, metav1.CreateOptions{})
 		switch {
 		case apierrors.IsForbidden(err):
