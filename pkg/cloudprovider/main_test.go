@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 )
 
@@ -16,6 +17,8 @@ func TestMain(m *testing.M) {
 	// The framework's error handling pauses between two errors by a clock that the bubbles of different tests would share,
 	// although time begins anew in each of them. Only the logging is left.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
+	// A watch of the fake API server panics when more events wait than this; hundreds of nodes may join at once.
+	watch.DefaultChanSize = 100_000
 	klog.InitFlags(flag.CommandLine)
 	flag.Parse()
 	if !testing.Verbose() {
