@@ -42,9 +42,6 @@ func (b *Bed) Unjustified(ctx context.Context) (string, error) {
 
 const gibibyte = 1 << 30
 
-// memberAnnotation is on the content of a snapshot that belongs to a group.
-const memberAnnotation = "groupsnapshot.storage.k8s.io/volumeGroupSnapshotHandle"
-
 // justified lists what the objects of the API justify, in the words of stored.
 func (b *Bed) justified(ctx context.Context) ([]string, error) {
 	client := b.Cluster.Client()
@@ -96,11 +93,8 @@ func (b *Bed) justifiedBackups(ctx context.Context) ([]string, error) {
 	for i := range contents.Items {
 		c := &contents.Items[i]
 		row := "backup " + field(c, "status", "snapshotHandle")
-		// Of a member of a group the snapshot-controller (8.7) may keep the state of its creation, whatever the driver says later;
-		// the group itself is told when it is ready.
-		_, member := c.GetAnnotations()[memberAnnotation]
 		ready, _, _ := unstructured.NestedBool(c.Object, "status", "readyToUse")
-		if !ready && !member || c.GetDeletionTimestamp() != nil {
+		if !ready || c.GetDeletionTimestamp() != nil {
 			row += ", which is not ready in the API"
 		}
 		list = append(list, row)

@@ -69,6 +69,19 @@ func (b *Bed) SnapshotObject(ctx context.Context, kind schema.GroupVersionResour
 	return objects.Get(ctx, name, metav1.GetOptions{})
 }
 
+// SnapshotObjects reads all objects of a kind.
+func (b *Bed) SnapshotObjects(ctx context.Context, kind schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	objects, err := b.snapshotObjects(kind)
+	if err != nil {
+		return nil, err
+	}
+	list, err := objects.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
 // DeleteSnapshotObject deletes one.
 func (b *Bed) DeleteSnapshotObject(ctx context.Context, kind schema.GroupVersionResource, name string) error {
 	objects, err := b.snapshotObjects(kind)

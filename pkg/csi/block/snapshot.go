@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -114,7 +115,9 @@ func (c *Controller) snapshots(ctx context.Context, r *spec.ListSnapshotsRequest
 	return []*blockvolume.Snapshot{b}, nil
 }
 
-// CreateVolumeGroupSnapshot implements csi.GroupControllerServer.
+// CreateVolumeGroupSnapshot implements csi.GroupControllerServer. It answers when all backups are complete, and says until then that it is still
+// working: snapshot-controller (v8.7) writes down what this answer says of the members, again and again, over what
+// external-snapshotter finds out later, so that a member that is not ready here could never be restored.
 func (c *Controller) CreateVolumeGroupSnapshot(ctx context.Context, r *spec.CreateVolumeGroupSnapshotRequest) (*spec.CreateVolumeGroupSnapshotResponse, error) {
 	if err := needed("name", r.GetName()); err != nil {
 		return nil, err
@@ -132,7 +135,36 @@ func (c *Controller) CreateVolumeGroupSnapshot(ctx context.Context, r *spec.Crea
 	if err != nil {
 		return nil, err
 	}
+	if made, err = c.completeGroup(ctx, made); err != nil {
+		return nil, err
+	}
 	return &spec.CreateVolumeGroupSnapshotResponse{GroupSnapshot: groupOf(made)}, nil
+}
+
+const (
+	// firstGroupPause and lastGroupPause bound the time between two looks at a group snapshot.
+	firstGroupPause, lastGroupPause = 2 * time.Second, 15 * time.Second
+	// groupMargin is left of the caller's time for the answer.
+	groupMargin = 5 * time.Second
+)
+
+// completeGroup waits until the backups of a group are complete, for as long as the caller does.
+func (c *Controller) completeGroup(ctx context.Context, g *blockvolume.GroupSnapshot) (*blockvolume.GroupSnapshot, error) {
+	for pause := firstGroupPause; !g.Ready; pause = min(2*pause, lastGroupPause) {
+		if end, limited := ctx.Deadline(); limited && time.Until(end) < pause+groupMargin {
+			return nil, refuse(blockvolume.ErrPending, "the backups of group snapshot %s are there, and not complete yet: large volumes take long", g.ID)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, refuse(blockvolume.ErrPending, "group snapshot %s: %v", g.ID, context.Cause(ctx))
+		case <-time.After(pause):
+		}
+		var err error
+		if g, err = c.options.Volumes.GetGroupSnapshot(ctx, g.ID); err != nil {
+			return nil, err
+		}
+	}
+	return g, nil
 }
 
 func groupOf(g *blockvolume.GroupSnapshot) *spec.VolumeGroupSnapshot {

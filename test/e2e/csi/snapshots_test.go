@@ -63,6 +63,25 @@ func (l *lab) ready(kind schema.GroupVersionResource, name string) *unstructured
 	return o
 }
 
+// memberOf is the name of a snapshot of a group.
+func (l *lab) memberOf(group string) string {
+	l.t.Helper()
+	var member string
+	l.until(group+" has members", func() (bool, string) {
+		list, err := l.SnapshotObjects(l.ctx, testbed.VolumeSnapshots)
+		if err != nil {
+			return false, err.Error()
+		}
+		for i := range list {
+			if of, _, _ := unstructured.NestedString(list[i].Object, "status", "volumeGroupSnapshotName"); of == group {
+				member = list[i].GetName()
+			}
+		}
+		return member != "", fmt.Sprintf("%d snapshots", len(list))
+	})
+	return member
+}
+
 // removed deletes an object and waits until it is gone.
 func (l *lab) removed(kind schema.GroupVersionResource, name string) {
 	l.t.Helper()

@@ -117,6 +117,11 @@ func group(l *lab) {
 		"source":                       map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "group"}}},
 	}})
 	l.ready(testbed.VolumeGroupSnapshots, "group")
+	member := l.memberOf("group")
+	l.ready(testbed.VolumeSnapshots, member)
+	l.claim("from-member", "at-once", "50Gi", from("VolumeSnapshot", member))
+	l.bound("from-member")
+	l.release("from-member")
 	for _, id := range ids {
 		if list := l.backupsOf(id); len(list) != 1 || list[0].VolumeGroupBackupId == nil {
 			l.t.Errorf("%d backups of %s, want one of a group", len(list), id)
