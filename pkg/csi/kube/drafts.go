@@ -119,7 +119,7 @@ func (d *drafts) write(ctx context.Context, data map[string]*string) error {
 	if batch == nil {
 		batch = &change{data: map[string]*string{}, done: make(chan struct{})}
 		d.next = batch
-		go d.flush(batch)
+		go d.flush(context.WithoutCancel(ctx), batch) // which others wait for, too
 	}
 	for name, value := range data {
 		batch.data[name] = value
@@ -133,13 +133,13 @@ func (d *drafts) write(ctx context.Context, data map[string]*string) error {
 	}
 }
 
-func (d *drafts) flush(batch *change) {
+func (d *drafts) flush(ctx context.Context, batch *change) {
 	d.writing.Lock()
 	defer d.writing.Unlock()
 	d.mu.Lock()
 	d.next = nil // those who come now are in the next
 	d.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), draftTimeout)
+	ctx, cancel := context.WithTimeout(ctx, draftTimeout)
 	defer cancel()
 	batch.err = d.patch(ctx, batch.data)
 	close(batch.done)
