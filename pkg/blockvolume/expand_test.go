@@ -140,7 +140,7 @@ func TestModify(t *testing.T) {
 			Freeform: map[string]string{"theirs": "1", "oci-k8s-owner": name}, Defined: map[string]map[string]any{"theirs": {"a": "b"}, "ours": {"x": "y"}},
 		}})
 		m := blockvolume.Modification{
-			VPUsPerGB: common.Int64(20), AutoTune: &oci.AutoTune{MaxVPUs: 60},
+			VPUsPerGB: common.Int64(20), AutoTune: blockvolume.AutoTuneChange{MaxVPUs: common.Int64(60)},
 			Tags: oci.Tags{Freeform: map[string]string{"tier": "gold"}, Defined: map[string]map[string]any{"ours": {"c": "d"}}},
 		}
 		modify := func(m blockvolume.Modification) (*oci.Volume, error) {
@@ -164,11 +164,20 @@ func TestModify(t *testing.T) {
 		if diff := cmp.Diff(map[string]int{"blockstorage.GetVolume": 1}, r.region.Counts()); diff != "" {
 			t.Error(diff)
 		}
-		if v, err := modify(blockvolume.Modification{AutoTune: &oci.AutoTune{}}); err != nil || v.AutoTune != (oci.AutoTune{}) || *v.VPUsPerGB != 20 {
-			t.Errorf("%+v, %v", v, err)
+		for _, step := range []struct { // one policy leaves the other as it is
+			change blockvolume.AutoTuneChange
+			want   oci.AutoTune
+		}{
+			{blockvolume.AutoTuneChange{Detached: common.Bool(true)}, oci.AutoTune{Detached: true, MaxVPUs: 60}},
+			{blockvolume.AutoTuneChange{MaxVPUs: common.Int64(0)}, oci.AutoTune{Detached: true}},
+			{blockvolume.AutoTuneChange{Detached: common.Bool(false)}, oci.AutoTune{}},
+		} {
+			if v, err := modify(blockvolume.Modification{AutoTune: step.change}); err != nil || v.AutoTune != step.want || *v.VPUsPerGB != 20 {
+				t.Errorf("%+v, %v, want %+v", v, err, step.want)
+			}
 		}
 		for _, bad := range []blockvolume.Modification{
-			{VPUsPerGB: common.Int64(25)}, {VPUsPerGB: common.Int64(130)}, {AutoTune: &oci.AutoTune{MaxVPUs: 10}},
+			{VPUsPerGB: common.Int64(25)}, {VPUsPerGB: common.Int64(130)}, {AutoTune: blockvolume.AutoTuneChange{MaxVPUs: common.Int64(10)}},
 			{Tags: oci.Tags{Freeform: map[string]string{"oci-k8s-owner": "x"}}},
 		} {
 			_, err := modify(bad)

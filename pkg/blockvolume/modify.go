@@ -14,9 +14,27 @@ import (
 // Modification is what becomes of a volume. Nil fields leave everything as it is.
 type Modification struct {
 	VPUsPerGB *int64
-	AutoTune  *oci.AutoTune
+	// AutoTune changes each of its policies by itself.
+	AutoTune AutoTuneChange
 	// Tags are laid over those that the volume has: other tags stay.
 	Tags oci.Tags
+}
+
+// AutoTuneChange is what becomes of oci.AutoTune. Nil fields leave everything as it is.
+type AutoTuneChange struct {
+	Detached *bool
+	MaxVPUs  *int64
+}
+
+// Over returns what becomes of the given policies.
+func (c AutoTuneChange) Over(t oci.AutoTune) oci.AutoTune {
+	if c.Detached != nil {
+		t.Detached = *c.Detached
+	}
+	if c.MaxVPUs != nil {
+		t.MaxVPUs = *c.MaxVPUs
+	}
+	return t
 }
 
 // Modify changes performance and tags of a volume, and waits until that has taken effect. What is as wanted already is not
@@ -39,7 +57,7 @@ func (s *Service) Modify(ctx context.Context, id string, m Modification) (*oci.V
 
 // performs says whether a volume has the performance that is wanted.
 func (m Modification) performs(v *oci.Volume) bool {
-	return (m.VPUsPerGB == nil || v.VPUsPerGB == nil || *m.VPUsPerGB == *v.VPUsPerGB) && (m.AutoTune == nil || *m.AutoTune == v.AutoTune)
+	return (m.VPUsPerGB == nil || v.VPUsPerGB == nil || *m.VPUsPerGB == *v.VPUsPerGB) && m.AutoTune.Over(v.AutoTune) == v.AutoTune
 }
 
 // differences is what has to be written. Tags are replaced as a whole by the API, so without those that the volume has, none
@@ -48,8 +66,8 @@ func (m Modification) differences(v *oci.Volume) (c oci.VolumeChange, some bool,
 	if m.VPUsPerGB != nil && (v.VPUsPerGB == nil || *m.VPUsPerGB != *v.VPUsPerGB) {
 		c.VPUsPerGB, some = m.VPUsPerGB, true
 	}
-	if m.AutoTune != nil && *m.AutoTune != v.AutoTune {
-		c.AutoTune, some = m.AutoTune, true
+	if wanted := m.AutoTune.Over(v.AutoTune); wanted != v.AutoTune {
+		c.AutoTune, some = &wanted, true
 	}
 	if len(m.Tags.Freeform) > 0 {
 		if v.Freeform == nil {

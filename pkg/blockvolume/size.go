@@ -36,7 +36,7 @@ func SizeGB(required, limit int64) (int64, error) {
 // CheckVPUs says what is wrong with a performance in units per GB; nil means nothing. Errors: ErrInvalid.
 func CheckVPUs(vpus int64) error {
 	if vpus < 0 || vpus > MaxVPUs || vpus%vpuStep != 0 {
-		return problem(ErrInvalid, "vpusPerGB is %d: it must be a multiple of %d between 0 and %d", vpus, vpuStep, MaxVPUs)
+		return problem(ErrInvalid, "%d performance units per GB: it must be a multiple of %d between 0 and %d", vpus, vpuStep, MaxVPUs)
 	}
 	return nil
 }

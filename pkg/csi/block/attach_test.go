@@ -463,35 +463,6 @@ func TestGroupSnapshots(t *testing.T) {
 	})
 }
 
-// TestModify: performance and tags follow a VolumeAttributesClass, and what is right already is not written.
-func TestModify(t *testing.T) {
-	inBed(t, ocisim.Options{}, func(b *bed) {
-		volume := must(b, b.c.CreateVolume, b.ask(func(r *spec.CreateVolumeRequest) { r.MutableParameters = map[string]string{"vpusPerGB": "0"} })).GetVolume().GetVolumeId()
-		if v, _ := b.region.Volume(volume); *v.VpusPerGB != 0 {
-			b.Errorf("made with %d units", *v.VpusPerGB)
-		}
-		change := &spec.ControllerModifyVolumeRequest{VolumeId: volume, MutableParameters: map[string]string{
-			"vpusPerGB": "20", "oci.oraclecloud.com/freeform-tags": `{"tier":"gold"}`,
-		}}
-		must(b, b.c.ControllerModifyVolume, change)
-		v, _ := b.region.Volume(volume)
-		if *v.VpusPerGB != 20 || v.FreeformTags["tier"] != "gold" || v.FreeformTags["oci-k8s-owner"] != newName {
-			b.Errorf("volume %v", v)
-		}
-		b.region.ResetCalls()
-		must(b, b.c.ControllerModifyVolume, change)
-		if w := b.writes(); len(w) != 0 {
-			b.Errorf("writes %v", w)
-		}
-		for _, bad := range []map[string]string{{"vpusPerGB": "200"}, {"oci.oraclecloud.com/freeform-tags": `{"oci-k8s-owner":"me"}`}} {
-			_, err := call(b, b.c.ControllerModifyVolume, &spec.ControllerModifyVolumeRequest{VolumeId: volume, MutableParameters: bad})
-			b.refused(err, codes.InvalidArgument)
-		}
-		_, err := call(b, b.c.ControllerModifyVolume, &spec.ControllerModifyVolumeRequest{VolumeId: "ocid1.volume.oc1.iad.none", MutableParameters: change.GetMutableParameters()})
-		b.refused(err, codes.NotFound)
-	})
-}
-
 // TestValidate: it compares, and says what does not fit.
 func TestValidate(t *testing.T) {
 	inBed(t, ocisim.Options{}, func(b *bed) {
@@ -511,5 +482,19 @@ func TestValidate(t *testing.T) {
 		}
 		_, err := ask(volume)
 		b.refused(err, codes.InvalidArgument)
+		for says, parameters := range map[string][2]map[string]string{
+			"":                                    {{"vpusPerGB": "20", "replicas": "2"}, {"auto-tune-detached": "true"}},
+			"attachment-type":                     {{"attachment-type": "nvme"}, nil},
+			"auto-tune-max-vpus-per-gb":           {nil, {"auto-tune-max-vpus-per-gb": "130"}},
+			`did you mean "vpusPerGB"`:            {nil, {"vpusPerGb": "20"}},
+			`parameter "kms-key-id" is not known`: {nil, {"kms-key-id": "ocid1.key.oc1..k"}},
+		} {
+			got, err := call(b, b.c.ValidateVolumeCapabilities, &spec.ValidateVolumeCapabilitiesRequest{
+				VolumeId: volume, VolumeCapabilities: []*spec.VolumeCapability{mounted(writer)}, Parameters: parameters[0], MutableParameters: parameters[1],
+			})
+			if err != nil || (got.GetConfirmed() != nil) != (says == "") || !strings.Contains(got.GetMessage(), says) {
+				b.Errorf("%v: %v, %v; want a message with %q", parameters, got, err, says)
+			}
+		}
 	})
 }

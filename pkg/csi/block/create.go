@@ -92,7 +92,7 @@ func (c *Controller) createRequest(ctx context.Context, r *spec.CreateVolumeRequ
 	}
 	out.RequiredBytes, out.LimitBytes = r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes()
 	out.Domains = domainsOf(r.GetAccessibilityRequirements(), c.options.IPv6SingleStack)
-	out.VPUsPerGB, out.AutoTune, out.KMSKeyID = w.vpus, w.autoTune, w.kmsKeyID
+	out.VPUsPerGB, out.AutoTune, out.KMSKeyID = w.vpus, w.autoTune.Over(oci.AutoTune{}), w.kmsKeyID
 	out.Tags, out.Notes = c.tags(w), notes(r.GetParameters())
 	if claim != nil {
 		out.Asked = claim.Created
@@ -131,8 +131,11 @@ func (c *Controller) override(ctx context.Context, w wishes, mutable map[string]
 	if m.vpus != nil {
 		w.vpus = m.vpus
 	}
-	if m.tunes {
-		w.tunes, w.autoTune = true, m.autoTune
+	if m.autoTune.Detached != nil {
+		w.autoTune.Detached = m.autoTune.Detached
+	}
+	if m.autoTune.MaxVPUs != nil {
+		w.autoTune.MaxVPUs = m.autoTune.MaxVPUs
 	}
 	w.more = m.tags
 	return w, nil
@@ -249,10 +252,7 @@ func (c *Controller) ControllerModifyVolume(ctx context.Context, r *spec.Control
 	if err := exists("volume", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
-	change := blockvolume.Modification{VPUsPerGB: w.vpus, Tags: w.tags}
-	if w.tunes {
-		change.AutoTune = &w.autoTune
-	}
+	change := blockvolume.Modification{VPUsPerGB: w.vpus, AutoTune: w.autoTune, Tags: w.tags}
 	if _, err := c.options.Volumes.Modify(ctx, r.GetVolumeId(), change); err != nil {
 		return nil, err
 	}
@@ -305,6 +305,11 @@ func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *spec.Val
 	}
 	if _, _, err := readParameters(StorageClass, r.GetParameters()); err != nil {
 		return &spec.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
+	}
+	if _, strange, err := readParameters(VolumeAttributesClass, r.GetMutableParameters()); err != nil {
+		return &spec.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
+	} else if len(strange) > 0 {
+		return &spec.ValidateVolumeCapabilitiesResponse{Message: fmt.Sprintf("%s: %s", VolumeAttributesClass, strange[0])}, nil
 	}
 	return &spec.ValidateVolumeCapabilitiesResponse{Confirmed: &spec.ValidateVolumeCapabilitiesResponse_Confirmed{
 		VolumeContext: r.GetVolumeContext(), VolumeCapabilities: r.GetVolumeCapabilities(), Parameters: r.GetParameters(), MutableParameters: r.GetMutableParameters(),

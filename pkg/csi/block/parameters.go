@@ -39,8 +39,7 @@ const (
 type wishes struct {
 	attachmentType string
 	vpus           *int64
-	autoTune       oci.AutoTune
-	tunes          bool // one of the keys of auto-tune is there
+	autoTune       blockvolume.AutoTuneChange
 	kmsKeyID       string
 	tags           oci.Tags
 	tagged         bool     // one of the keys of tags is there
@@ -79,11 +78,11 @@ func Parameters() []Parameter {
 		{parameterAttachmentType, "`iscsi`, `paravirtualized`", "`iscsi`, or what the instance requires",
 			"How the volume is attached. Instances with in-transit encryption take `paravirtualized` only, bare metal takes `iscsi` only.", volumes,
 			func(w *wishes, value string) error { return w.setAttachmentType(value) }},
-		{parameterVPUs, "0 … 120", "10", "Performance in volume performance units per GB: 0 lower cost, 10 balanced, 20 higher, 30 and more ultra high performance.", changes,
+		{parameterVPUs, "multiples of 10 from 0 to 120", "10", "Performance in volume performance units per GB: 0 lower cost, 10 balanced, 20 higher, 30 and more ultra high performance.", changes,
 			func(w *wishes, value string) (err error) { w.vpus, err = vpus(value); return err }},
 		{parameterTuneDetached, "`true`, `false`", "`false`", "The cloud lowers the performance of a volume that is detached for long, and restores it when it is attached.", changes,
 			func(w *wishes, value string) error { return w.setDetached(value) }},
-		{parameterTuneMaxVPUs, "10 … 120, 0 for none", "0", "The cloud raises the performance of a volume under load, up to so many units per GB.", changes,
+		{parameterTuneMaxVPUs, "multiples of 10 up to 120; 0 for none", "0", "The cloud raises the performance of a volume under load, up to so many units per GB.", changes,
 			func(w *wishes, value string) error { return w.setMaxVPUs(value) }},
 		{parameterKMSKey, "OCID of a key", "a key of Oracle's", "The volume is encrypted with this key of the Vault service.", volumes,
 			func(w *wishes, value string) error { w.kmsKeyID = value; return nil }},
@@ -191,7 +190,7 @@ func (w *wishes) setDetached(value string) error {
 	if err != nil {
 		return errNotOneOf
 	}
-	w.tunes, w.autoTune.Detached = true, on
+	w.autoTune.Detached = &on
 	return nil
 }
 
@@ -200,7 +199,7 @@ func (w *wishes) setMaxVPUs(value string) error {
 	if err != nil {
 		return err
 	}
-	w.tunes, w.autoTune.MaxVPUs = true, *n
+	w.autoTune.MaxVPUs = n
 	return nil
 }
 

@@ -17,8 +17,10 @@ const referenceHead = `<!-- Generated from the parameter table (go generate ./pk
 # Parameters of classes for block volumes
 
 A key that is not listed here has no effect. It becomes an event ` + "`UnknownParameter`" + ` on the PersistentVolumeClaim, a line in the log and a count in
-` + "`oci_csi_unknown_parameters_total`" + `; with ` + "`--strict-parameters`" + ` the volume is not made. A bad value of a key that is listed is always an error. An empty value is none.
+` + "`oci_csi_unknown_parameters_total`" + `; with ` + "`--strict-parameters`" + ` the volume is not made. In a
+VolumeAttributesClass it is always an error. So is a bad value of a key that is listed, in any class. An empty value is none.
 Keys under ` + "`csi.storage.k8s.io/`" + ` are those of the sidecars: ` + "`csi.storage.k8s.io/fstype`" + ` is ` + "`ext4`" + ` (also when it is missing), ` + "`ext3`, `xfs` or `btrfs`" + `.
+What a VolumeAttributesClass does not have stays as it is: at a new volume, as its StorageClass says.
 `
 
 // WriteReference writes docs/reference/volume-parameters.md.
@@ -29,7 +31,11 @@ func WriteReference(w io.Writer) error {
 		fmt.Fprintf(&out, "\n## %s\n\n| Parameter | Values | Default | Meaning |\n|---|---|---|---|\n", class)
 		for _, p := range Parameters() {
 			if slices.Contains(p.In, class) {
-				fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", p.Key, p.Values, p.Default, p.Text)
+				missing := p.Default
+				if class == VolumeAttributesClass {
+					missing = "as it is"
+				}
+				fmt.Fprintf(&out, "| `%s` | %s | %s | %s |\n", p.Key, p.Values, missing, p.Text)
 			}
 		}
 	}
