@@ -6,7 +6,9 @@ package block_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -19,12 +21,15 @@ import (
 
 // notebook is a memory for drafts, and for what becomes of them.
 type notebook struct {
+	mu     sync.Mutex
 	drafts map[string]*block.Draft
 	keeps  int
 	broken error
 }
 
 func (n *notebook) Keep(_ context.Context, name string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	if n.broken != nil {
 		return n.broken
 	}
@@ -36,6 +41,8 @@ func (n *notebook) Keep(_ context.Context, name string) error {
 }
 
 func (n *notebook) Drop(_ context.Context, names ...string) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, name := range names {
 		delete(n.drafts, name)
 	}
@@ -43,6 +50,8 @@ func (n *notebook) Drop(_ context.Context, names ...string) error {
 }
 
 func (n *notebook) List(context.Context) ([]block.Draft, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	var out []block.Draft
 	for _, d := range n.drafts {
 		out = append(out, *d)
@@ -93,12 +102,15 @@ func TestDrafts(t *testing.T) {
 				}
 				cancel()
 				end()
+				synctest.Wait()
 				if notes.keeps != 1 || b.living() != 2 {
 					b.Fatalf("%d names kept, %d volumes", notes.keeps, b.living())
 				}
 				tt.fate(notes.drafts[newName+"0"])
-				defer run()()
+				end = run()
 				time.Sleep(5 * time.Minute)
+				end()
+				synctest.Wait()
 				if got := b.living() - 1; got != tt.left || (len(notes.drafts) == 1) != tt.kept {
 					b.Errorf("%d volumes, drafts %v; want %d, %v", got, notes.drafts, tt.left, tt.kept)
 				}
