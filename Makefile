@@ -66,8 +66,8 @@ test: ## Everything that must pass before a change lands: lint, unit, component 
 	@$(MAKE) --no-print-directory -j2 test-unit test-beside
 
 .PHONY: test-beside
-test-beside: ## What runs beside the unit tests: test-system, test-typescript, test-web, test-long and, where it can run, test-vm, one after the other.
-	@VM_OPTIONAL=1 $(MAKE) --no-print-directory -j1 test-system test-typescript test-web test-long test-vm
+test-beside: ## What runs beside the unit tests: test-system, test-typescript, test-web and test-long, one after the other.
+	@$(MAKE) --no-print-directory -j1 test-system test-typescript test-web test-long
 
 # The linters include vet.
 .PHONY: test-unit

@@ -73,6 +73,19 @@ func (o oldDriver) stage(v nodedriver.Volume) {
 // byPath is the form of the links of iSCSI disks.
 var byPath = regexp.MustCompile(`^ip-([^-]+:\d+)-iscsi-(.+)-lun-\d+$`)
 
+// linksTo takes the names of the by-path links to a device apart. links are all there are.
+func (o oldDriver) linksTo(device string) (found [][]string, links []string) {
+	o.Helper()
+	links, err := filepath.Glob("/dev/disk/by-path/*")
+	must(o.T, err)
+	for _, link := range links {
+		if to, err := filepath.EvalSymlinks(link); err == nil && to == device {
+			found = append(found, byPath.FindStringSubmatch(filepath.Base(link)))
+		}
+	}
+	return found, links
+}
+
 // unstage is NodeUnpublishVolume and NodeUnstageVolume: all that is known of the attachment is what is mounted.
 func (o oldDriver) unstage(v nodedriver.Volume) {
 	o.Helper()
@@ -86,13 +99,11 @@ func (o oldDriver) unstage(v nodedriver.Volume) {
 	}
 	o.run("umount", v.Target)
 	must(o.T, os.Remove(o.driver.Path(v.Target)))
-	links, err := filepath.Glob("/dev/disk/by-path/*")
-	must(o.T, err)
-	var found [][]string
-	for _, link := range links {
-		if to, err := filepath.EvalSymlinks(link); err == nil && to == device {
-			found = append(found, byPath.FindStringSubmatch(filepath.Base(link)))
-		}
+	found, links := o.linksTo(device)
+	// udev may make the link only now: the driver under test does not wait for it.
+	for deadline := time.Now().Add(time.Minute); len(found) == 0 && v.Publish["attachment-type"] == "iscsi" && time.Now().Before(deadline); {
+		time.Sleep(200 * time.Millisecond)
+		found, links = o.linksTo(device)
 	}
 	o.run("umount", staged)
 	if v.FSType == "" {
