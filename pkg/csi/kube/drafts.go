@@ -12,9 +12,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/csi/block"
 )
@@ -90,26 +92,51 @@ func (d *drafts) List(ctx context.Context) ([]block.Draft, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read ConfigMap %s: %w", draftsName, err)
 	}
-	// Claims first: a volume that comes between the two looks is seen.
+	// Claims before volumes: what has neither, in this order, never gets one, since a claim that is gone does not come back.
+	claims, err := d.claimsOf(ctx, kept.Data)
+	if err != nil {
+		return nil, err
+	}
+	volumes, err := d.names(ctx, "persistentvolumes", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		return d.cluster.client.CoreV1().PersistentVolumes().List(ctx, o)
+	}, metav1.Object.GetName)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]block.Draft, 0, len(kept.Data))
 	for name := range kept.Data {
-		out = append(out, block.Draft{Name: name, HasClaim: d.cluster.claims.cached(uidSuffix.FindString(name), "", "") != nil})
+		out = append(out, block.Draft{Name: name, HasClaim: claims[uidSuffix.FindString(name)], HasVolume: volumes[name]})
 	}
-	volumes := map[string]bool{}
-	err = d.cluster.each(ctx, func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-		return d.cluster.client.CoreV1().PersistentVolumes().List(ctx, o)
-	}, func(o runtime.Object) {
-		if pv, ok := o.(*v1.PersistentVolume); ok {
-			volumes[pv.Name] = true
+	return out, nil
+}
+
+// claimsOf says which of the UIDs at the end of names are those of claims. The cache may be old, so that the API is asked when it lacks one.
+func (d *drafts) claimsOf(ctx context.Context, names map[string]string) (map[string]bool, error) {
+	there := map[string]bool{}
+	for name := range names {
+		uid := uidSuffix.FindString(name)
+		there[uid] = d.cluster.claims.cached(uid, "", "") != nil
+		if !there[uid] {
+			return d.names(ctx, "persistentvolumeclaims", func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return d.cluster.client.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List(ctx, o)
+			}, func(m metav1.Object) string { return string(m.GetUID()) })
+		}
+	}
+	return there, nil
+}
+
+// names lists objects, and returns what name makes of each.
+func (d *drafts) names(ctx context.Context, resource string, list pager.ListPageFunc, name func(metav1.Object) string) (map[string]bool, error) {
+	found := map[string]bool{}
+	err := d.cluster.each(ctx, list, func(o runtime.Object) {
+		if m, err := meta.Accessor(o); err == nil {
+			found[name(m)] = true
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list persistentvolumes: %w", err)
+		return nil, fmt.Errorf("list %s: %w", resource, err)
 	}
-	for i := range out {
-		out[i].HasVolume = volumes[out[i].Name]
-	}
-	return out, nil
+	return found, nil
 }
 
 // write joins the changes to those that wait, and returns when they are written.

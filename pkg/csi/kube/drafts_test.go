@@ -4,6 +4,7 @@
 package kube
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -58,6 +60,36 @@ func TestDraftsInAConfigMap(t *testing.T) {
 		}
 		if got, err = d.List(t.Context()); err != nil || len(got) != 1 {
 			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
+
+// TestDraftsTrustNoOldCache: a watch that hangs behind must not make a claim look gone: its volume would be deleted.
+func TestDraftsTrustNoOldCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client := fake.NewClientset()
+		reactTo(client, everything)
+		client.PrependWatchReactor("persistentvolumeclaims", func(clienttesting.Action) (bool, watch.Interface, error) {
+			return true, watch.NewFake(), nil // which never tells anything
+		})
+		d, err := draftsOfNextProcess(t, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := client.CoreV1().PersistentVolumeClaims("shop").Create(t.Context(), claim("data", claimUID), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Keep(t.Context(), "csi-"+claimUID); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.List(t.Context()); err != nil || len(got) != 1 || !got[0].HasClaim {
+			t.Errorf("%v, %v", got, err)
+		}
+		client.PrependReactor("list", "persistentvolumeclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, errors.New("no answer")
+		})
+		if got, err := d.List(t.Context()); err == nil {
+			t.Errorf("%v without a look at the claims", got)
 		}
 	})
 }
