@@ -106,10 +106,10 @@ func run(ctx context.Context, only string, stride, beds int) error {
 	workers, ctx := errgroup.WithContext(ctx)
 	queue, storage := queued(todo.services), queued(todo.volumes)
 	for range beds {
-		workers.Go(func() error { return work(ctx, queue, stride, &sum) })
+		workers.Go(func() error { return work(ctx, &matrix{}, queue, stride, &sum) })
 	}
 	for range disks {
-		workers.Go(func() error { return workStorage(ctx, storage, stride, &sum) })
+		workers.Go(func() error { return work(ctx, &storageMatrix{}, storage, stride, &sum) })
 	}
 	if err := workers.Wait(); err != nil {
 		return err
@@ -163,23 +163,4 @@ func chosen(only string) (choice, error) {
 		}
 	}
 	return c, nil
-}
-
-// work runs scenarios on one bed until none is left.
-func work(ctx context.Context, queue <-chan scenario, stride int, sum *total) error {
-	m := &matrix{stride: stride}
-	defer m.stop()
-	if err := m.start(ctx); err != nil {
-		return err
-	}
-	for s := range queue {
-		began := time.Now()
-		m.scenario = s
-		got, err := m.run(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		sum.report(s.name, got, began)
-	}
-	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -31,7 +30,6 @@ const (
 // matrix is a bed on which one scenario after the other is killed after its first call, its second, and so on.
 type matrix struct {
 	bed          *testbed.Bed
-	stride       int
 	clusterID    string
 	certificates map[string]pki.Pair
 	theirs       map[string]string // rules of others at the start
@@ -41,6 +39,13 @@ type matrix struct {
 	scenario scenario
 	before   []byte // snapshot of the region before the current kill point
 }
+
+func (m *matrix) take(s scenario) string {
+	m.scenario = s
+	return s.name
+}
+
+func (m *matrix) callLog(n int) string { return m.bed.CallLog(n) }
 
 // errCompleted says that a scenario ended before its kill point came: the matrix is complete.
 var errCompleted = errors.New("completed before the kill point")
@@ -93,28 +98,6 @@ func (m *matrix) startCCM(ctx context.Context) error {
 	m.ccm = ccm
 	m.logs = append(m.logs[max(0, len(m.logs)-1):], m.ccm.Log)
 	return nil
-}
-
-// run takes one kill point of the scenario after the other, until it ends before its point comes.
-func (m *matrix) run(ctx context.Context) (tally, error) {
-	var t tally
-	for point := 1; ; point += m.stride {
-		problem, err := m.killAt(ctx, point)
-		if errors.Is(err, errCompleted) {
-			return t, nil
-		}
-		if err != nil {
-			return t, fmt.Errorf("kill point %d: %w", point, err)
-		}
-		t.count(problem.kind)
-		if problem.kind != fine {
-			fmt.Fprintf(os.Stderr, "%s killed after call %d (%s): %s\n%s\n", m.scenario.name, point, problem.call, problem.text, m.bed.CallLog(60))
-			m.stop() // what is left must not spoil the next kill point
-			if err := m.start(ctx); err != nil {
-				return t, err
-			}
-		}
-	}
 }
 
 type verdict int

@@ -26,30 +26,17 @@ const restTimeout = 20 * time.Second
 type storageMatrix struct {
 	bed     *testbed.Bed
 	storage *testbed.Storage
-	stride  int
 
 	scenario storageScenario
 	before   []byte // snapshot of the region before the current kill point
 }
 
-// workStorage runs scenarios on one bed until none is left.
-func workStorage(ctx context.Context, queue <-chan storageScenario, stride int, sum *total) error {
-	m := &storageMatrix{stride: stride}
-	defer m.stop()
-	if err := m.start(ctx); err != nil {
-		return err
-	}
-	for s := range queue {
-		began := time.Now()
-		m.scenario = s
-		got, err := m.run(ctx)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		sum.report(s.name, got, began)
-	}
-	return nil
+func (m *storageMatrix) take(s storageScenario) string {
+	m.scenario = s
+	return s.name
 }
+
+func (m *storageMatrix) callLog(n int) string { return m.bed.CallLog(n) }
 
 func (m *storageMatrix) start(ctx context.Context) error {
 	world := testbed.DemoWorld()
@@ -77,28 +64,6 @@ func (m *storageMatrix) stop() {
 		_ = m.bed.Stop()
 	}
 	m.bed, m.storage = nil, nil
-}
-
-// run takes one kill point of the scenario after the other, until it ends before its point comes.
-func (m *storageMatrix) run(ctx context.Context) (tally, error) {
-	var t tally
-	for point := 1; ; point += m.stride {
-		found, err := m.killAt(ctx, point)
-		if errors.Is(err, errCompleted) {
-			return t, nil
-		}
-		if err != nil {
-			return t, fmt.Errorf("kill point %d: %w", point, err)
-		}
-		t.count(found.kind)
-		if found.kind != fine {
-			fmt.Fprintf(os.Stderr, "%s killed after call %d (%s): %s\n%s\n", m.scenario.name, point, found.call, found.text, m.bed.CallLog(60))
-			m.stop() // what is left must not spoil the next kill point
-			if err := m.start(ctx); err != nil {
-				return t, err
-			}
-		}
-	}
 }
 
 // killAt runs the scenario once and kills after its n-th call.

@@ -6,7 +6,6 @@ package block
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -62,7 +61,7 @@ func (c *Controller) attach(ctx context.Context, r blockvolume.AttachRequest) (a
 
 // attachRequest checks and translates a request, but for the instance.
 func attachRequest(r *spec.ControllerPublishVolumeRequest) (blockvolume.AttachRequest, error) {
-	if err := needed("volume ID", r.GetVolumeId(), "node ID", r.GetNodeId()); err != nil {
+	if err := required("volume ID", r.GetVolumeId(), "node ID", r.GetNodeId()); err != nil {
 		return blockvolume.AttachRequest{}, err
 	}
 	use, err := accessOf(r.GetVolumeCapability())
@@ -97,7 +96,7 @@ func attachRequest(r *spec.ControllerPublishVolumeRequest) (blockvolume.AttachRe
 // ControllerUnpublishVolume implements csi.ControllerServer. It depends on neither the Node nor the instance: the attachments of the
 // volume are what counts. Without a node ID, all attachments of the volume end.
 func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *spec.ControllerUnpublishVolumeRequest) (*spec.ControllerUnpublishVolumeResponse, error) {
-	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+	if err := required("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if impossible(r.GetVolumeId()) {
@@ -117,14 +116,4 @@ func (c *Controller) ControllerUnpublishVolume(ctx context.Context, r *spec.Cont
 		return nil, err
 	}
 	return &spec.ControllerUnpublishVolumeResponse{}, nil
-}
-
-// needed checks that fields are there: name and value, in pairs.
-func needed(fields ...string) error {
-	for i := 0; i+1 < len(fields); i += 2 {
-		if fields[i+1] == "" {
-			return fmt.Errorf("%w: the request has no %s", blockvolume.ErrInvalid, fields[i])
-		}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/oracle/oci-cloud-controller-manager/pkg/blockvolume"
 	"github.com/oracle/oci-cloud-controller-manager/pkg/oci"
@@ -70,6 +71,16 @@ func impossible(id string) bool {
 func exists(what, id string) error {
 	if impossible(id) {
 		return refuse(blockvolume.ErrNotFound, "%s %q: that is no OCID", what, id)
+	}
+	return nil
+}
+
+// required refuses a request in which something is missing: names and values take turns.
+func required(namesAndValues ...string) error {
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] == "" {
+			return status.Errorf(codes.InvalidArgument, "the request has no %s", namesAndValues[i])
+		}
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
@@ -69,7 +68,7 @@ func (c *Controller) CreateVolume(ctx context.Context, r *spec.CreateVolumeReque
 // createRequest checks and translates a request.
 func (c *Controller) createRequest(ctx context.Context, r *spec.CreateVolumeRequest) (blockvolume.CreateRequest, wishes, error) {
 	out := blockvolume.CreateRequest{Name: r.GetName()}
-	if err := needed("name", r.GetName()); err != nil {
+	if err := required("name", r.GetName()); err != nil {
 		return out, wishes{}, err
 	}
 	use, err := accessOfAll(r.GetVolumeCapabilities())
@@ -119,28 +118,6 @@ func (c *Controller) read(ctx context.Context, class Class, parameters map[strin
 	return w, nil
 }
 
-// override lays the parameters of a VolumeAttributesClass over those of the StorageClass.
-func (c *Controller) override(ctx context.Context, w wishes, mutable map[string]string, claim *Claim) (wishes, error) {
-	if len(mutable) == 0 {
-		return w, nil
-	}
-	m, err := c.read(ctx, VolumeAttributesClass, mutable, claim)
-	if err != nil {
-		return w, err
-	}
-	if m.vpus != nil {
-		w.vpus = m.vpus
-	}
-	if m.autoTune.Detached != nil {
-		w.autoTune.Detached = m.autoTune.Detached
-	}
-	if m.autoTune.MaxVPUs != nil {
-		w.autoTune.MaxVPUs = m.autoTune.MaxVPUs
-	}
-	w.more = m.tags
-	return w, nil
-}
-
 // claimOf finds the claim that a volume is made for.
 func (c *Controller) claimOf(ctx context.Context, r *spec.CreateVolumeRequest) *Claim {
 	return c.options.Cluster.Claim(ctx, r.GetName(), r.GetParameters()[claimNamespace], r.GetParameters()[claimName])
@@ -169,39 +146,6 @@ func setSource(out *blockvolume.CreateRequest, s *spec.VolumeContentSource) erro
 	return nil
 }
 
-// tags are those of the class, else those of the config; the common ones are laid over them (contract storage.md §2.1).
-func (c *Controller) tags(w wishes) oci.Tags {
-	base := c.options.Tags
-	if w.tagged {
-		base = w.tags
-	}
-	return over(over(base, w.more), c.options.CommonTags)
-}
-
-// over lays tags over others: free-form ones by key, defined ones by namespace.
-func over(base, top oci.Tags) oci.Tags {
-	out := oci.Tags{Freeform: map[string]string{}, Defined: map[string]map[string]any{}}
-	for _, tags := range []oci.Tags{base, top} {
-		for key, value := range tags.Freeform {
-			out.Freeform[key] = value
-		}
-		for namespace, values := range tags.Defined {
-			out.Defined[namespace] = values
-		}
-	}
-	return out
-}
-
-func notes(parameters map[string]string) map[string]string {
-	out := map[string]string{}
-	for key, tag := range map[string]string{claimName: TagClaim, claimNamespace: TagNamespace, volumeName: TagVolume} {
-		if value := parameters[key]; value != "" {
-			out[tag] = value
-		}
-	}
-	return out
-}
-
 // volumeContext is what the PV keeps (contract storage.md §2.5).
 func volumeContext(w wishes, source *spec.VolumeContentSource, made *blockvolume.Provisioned) map[string]string {
 	performance := int64(blockvolume.DefaultVPUs)
@@ -228,7 +172,7 @@ func volumeContext(w wishes, source *spec.VolumeContentSource, made *blockvolume
 
 // DeleteVolume implements csi.ControllerServer.
 func (c *Controller) DeleteVolume(ctx context.Context, r *spec.DeleteVolumeRequest) (*spec.DeleteVolumeResponse, error) {
-	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+	if err := required("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if impossible(r.GetVolumeId()) {
@@ -239,82 +183,3 @@ func (c *Controller) DeleteVolume(ctx context.Context, r *spec.DeleteVolumeReque
 	}
 	return &spec.DeleteVolumeResponse{}, nil
 }
-
-// ControllerModifyVolume implements csi.ControllerServer: performance and tags follow a VolumeAttributesClass.
-func (c *Controller) ControllerModifyVolume(ctx context.Context, r *spec.ControllerModifyVolumeRequest) (*spec.ControllerModifyVolumeResponse, error) {
-	if err := needed("volume ID", r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	w, err := c.read(ctx, VolumeAttributesClass, r.GetMutableParameters(), nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := exists("volume", r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	change := blockvolume.Modification{VPUsPerGB: w.vpus, AutoTune: w.autoTune, Tags: w.tags}
-	if _, err := c.options.Volumes.Modify(ctx, r.GetVolumeId(), change); err != nil {
-		return nil, err
-	}
-	return &spec.ControllerModifyVolumeResponse{}, nil
-}
-
-// ControllerExpandVolume implements csi.ControllerServer. The answer has the real size, in bytes, also when there was nothing to do; the file
-// system may lag behind either way.
-func (c *Controller) ControllerExpandVolume(ctx context.Context, r *spec.ControllerExpandVolumeRequest) (*spec.ControllerExpandVolumeResponse, error) {
-	if err := needed("volume ID", r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	if r.GetCapacityRange() == nil {
-		return nil, needed("capacity range", "")
-	}
-	if err := exists("volume", r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	v, err := c.options.Volumes.Expand(ctx, r.GetVolumeId(), r.GetCapacityRange().GetRequiredBytes(), r.GetCapacityRange().GetLimitBytes())
-	if err != nil {
-		return nil, err
-	}
-	return &spec.ControllerExpandVolumeResponse{CapacityBytes: v.SizeBytes, NodeExpansionRequired: r.GetVolumeCapability().GetBlock() == nil}, nil
-}
-
-// ValidateVolumeCapabilities implements csi.ControllerServer: it compares.
-func (c *Controller) ValidateVolumeCapabilities(ctx context.Context, r *spec.ValidateVolumeCapabilitiesRequest) (*spec.ValidateVolumeCapabilitiesResponse, error) {
-	if err := needed("volume ID", r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	if len(r.GetVolumeCapabilities()) == 0 {
-		return nil, needed("volume capabilities", "")
-	}
-	if err := exists("volume", r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, validateTimeout)
-	defer cancel()
-	if _, err := c.options.Volumes.Get(ctx, r.GetVolumeId()); err != nil {
-		return nil, err
-	}
-	for _, capability := range r.GetVolumeCapabilities() {
-		use, err := accessOf(capability)
-		if err == nil && blockvolume.IsBootVolume(r.GetVolumeId()) && (!use.block || use.shared) {
-			err = status.Error(codes.InvalidArgument, "a boot volume can only be used as a raw block volume on one node")
-		}
-		if err != nil {
-			return &spec.ValidateVolumeCapabilitiesResponse{Message: status.Convert(err).Message()}, nil
-		}
-	}
-	if _, _, err := readParameters(StorageClass, r.GetParameters()); err != nil {
-		return &spec.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
-	}
-	if _, strange, err := readParameters(VolumeAttributesClass, r.GetMutableParameters()); err != nil {
-		return &spec.ValidateVolumeCapabilitiesResponse{Message: err.Error()}, nil
-	} else if len(strange) > 0 {
-		return &spec.ValidateVolumeCapabilitiesResponse{Message: fmt.Sprintf("%s: %s", VolumeAttributesClass, strange[0])}, nil
-	}
-	return &spec.ValidateVolumeCapabilitiesResponse{Confirmed: &spec.ValidateVolumeCapabilitiesResponse_Confirmed{
-		VolumeContext: r.GetVolumeContext(), VolumeCapabilities: r.GetVolumeCapabilities(), Parameters: r.GetParameters(), MutableParameters: r.GetMutableParameters(),
-	}}, nil
-}
-
-// validateTimeout bounds ValidateVolumeCapabilities, whose callers do not all have a deadline.
-const validateTimeout = 3 * time.Minute

@@ -120,7 +120,7 @@ func (c *Controller) published(ctx context.Context) (map[string][]string, error)
 
 // ControllerGetVolume implements csi.ControllerServer.
 func (c *Controller) ControllerGetVolume(ctx context.Context, r *spec.ControllerGetVolumeRequest) (*spec.ControllerGetVolumeResponse, error) {
-	if err := needed("volume ID", r.GetVolumeId()); err != nil {
+	if err := required("volume ID", r.GetVolumeId()); err != nil {
 		return nil, err
 	}
 	if err := exists("volume", r.GetVolumeId()); err != nil {

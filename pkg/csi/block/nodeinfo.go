@@ -16,13 +16,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Labels of Nodes that say where they are (contract storage.md §4.1). The cloud-controller-manager sets the first three.
+// Labels of Nodes, beside those of topology, that say what they are and how they are reached (contract storage.md §4.1).
 const (
-	labelZone         = "topology.kubernetes.io/zone"
-	labelZoneLegacy   = "failure-domain.beta.kubernetes.io/zone"
 	labelShape        = "node.kubernetes.io/instance-type"
 	labelShapeLegacy  = "beta.kubernetes.io/instance-type"
-	labelFullDomain   = "csi-ipv6-full-ad-name"
 	labelFamily       = "oci.oraclecloud.com/ip-family-preferred"
 	labelFamilyHasV4  = "oci.oraclecloud.com/ip-family-ipv4"
 	labelFamilyHasV6  = "oci.oraclecloud.com/ip-family-ipv6"
@@ -51,9 +48,9 @@ func (n *NodeServer) NodeGetInfo(ctx context.Context, _ *spec.NodeGetInfoRequest
 	if err != nil {
 		return nil, err
 	}
-	segments := map[string]string{labelZone: p.zone, labelZoneLegacy: p.zone}
+	segments := map[string]string{TopologyZone: p.zone, TopologyLegacyZone: p.zone}
 	if p.ipv6Only {
-		segments[labelFullDomain] = p.fullDomain
+		segments[TopologyFullDomain] = p.fullDomain
 	}
 	return &spec.NodeGetInfoResponse{
 		NodeId:             n.options.NodeName,
@@ -75,15 +72,15 @@ func (p place) complete() bool { return p.zone != "" && (!p.ipv6Only || p.fullDo
 // missing names the label that would complete the place.
 func (p place) missing() string {
 	if p.zone == "" {
-		return labelZone
+		return TopologyZone
 	}
-	return labelFullDomain
+	return TopologyFullDomain
 }
 
 func placeOf(labels map[string]string) place {
 	return place{
-		zone:       first(labels[labelZone], labels[labelZoneLegacy]),
-		fullDomain: labels[labelFullDomain],
+		zone:       first(labels[TopologyZone], labels[TopologyLegacyZone]),
+		fullDomain: labels[TopologyFullDomain],
 		ipv6Only:   isTrue(labels[labelFamilyHasV6]) && !isTrue(labels[labelFamilyHasV4]),
 		shape:      first(labels[labelShape], labels[labelShapeLegacy]),
 	}

@@ -105,16 +105,6 @@ func filesystemOf(r *spec.NodeStageVolumeRequest, u use) (*host.Filesystem, erro
 	return f, nil
 }
 
-// required refuses a request in which something is missing: names and values take turns.
-func required(namesAndValues ...string) error {
-	for i := 0; i+1 < len(namesAndValues); i += 2 {
-		if namesAndValues[i+1] == "" {
-			return fmt.Errorf("%w: the request has no %s", host.ErrInvalid, namesAndValues[i])
-		}
-	}
-	return nil
-}
-
 // mountedPath looks at a path where something should be mounted. Nothing ever is at a relative one.
 func mountedPath(path string) error {
 	if !filepath.IsAbs(path) {

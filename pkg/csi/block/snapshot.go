@@ -17,7 +17,7 @@ import (
 
 // CreateSnapshot implements csi.ControllerServer. It answers as soon as the backup exists; whether it is ready is asked for later.
 func (c *Controller) CreateSnapshot(ctx context.Context, r *spec.CreateSnapshotRequest) (*spec.CreateSnapshotResponse, error) {
-	if err := needed("name", r.GetName(), "source volume ID", r.GetSourceVolumeId()); err != nil {
+	if err := required("name", r.GetName(), "source volume ID", r.GetSourceVolumeId()); err != nil {
 		return nil, err
 	}
 	w, err := c.read(ctx, VolumeSnapshotClass, r.GetParameters(), nil)
@@ -49,7 +49,7 @@ func snapshotOf(b *blockvolume.Snapshot) *spec.Snapshot {
 
 // DeleteSnapshot implements csi.ControllerServer. What cannot be an identifier of a backup is none, and is gone.
 func (c *Controller) DeleteSnapshot(ctx context.Context, r *spec.DeleteSnapshotRequest) (*spec.DeleteSnapshotResponse, error) {
-	if err := needed("snapshot ID", r.GetSnapshotId()); err != nil {
+	if err := required("snapshot ID", r.GetSnapshotId()); err != nil {
 		return nil, err
 	}
 	if impossible(r.GetSnapshotId()) {
@@ -63,7 +63,7 @@ func (c *Controller) DeleteSnapshot(ctx context.Context, r *spec.DeleteSnapshotR
 
 // GetSnapshot implements csi.ControllerServer.
 func (c *Controller) GetSnapshot(ctx context.Context, r *spec.GetSnapshotRequest) (*spec.GetSnapshotResponse, error) {
-	if err := needed("snapshot ID", r.GetSnapshotId()); err != nil {
+	if err := required("snapshot ID", r.GetSnapshotId()); err != nil {
 		return nil, err
 	}
 	if err := exists("snapshot", r.GetSnapshotId()); err != nil {
@@ -119,11 +119,11 @@ func (c *Controller) snapshots(ctx context.Context, r *spec.ListSnapshotsRequest
 // working: snapshot-controller (v8.7) writes down what this answer says of the members, again and again, over what
 // external-snapshotter finds out later, so that a member that is not ready here could never be restored.
 func (c *Controller) CreateVolumeGroupSnapshot(ctx context.Context, r *spec.CreateVolumeGroupSnapshotRequest) (*spec.CreateVolumeGroupSnapshotResponse, error) {
-	if err := needed("name", r.GetName()); err != nil {
+	if err := required("name", r.GetName()); err != nil {
 		return nil, err
 	}
 	if len(r.GetSourceVolumeIds()) == 0 {
-		return nil, needed("source volume IDs", "")
+		return nil, required("source volume IDs", "")
 	}
 	w, err := c.read(ctx, VolumeGroupSnapshotClass, r.GetParameters(), nil)
 	if err != nil {
@@ -179,7 +179,7 @@ func groupOf(g *blockvolume.GroupSnapshot) *spec.VolumeGroupSnapshot {
 
 // GetVolumeGroupSnapshot implements csi.GroupControllerServer.
 func (c *Controller) GetVolumeGroupSnapshot(ctx context.Context, r *spec.GetVolumeGroupSnapshotRequest) (*spec.GetVolumeGroupSnapshotResponse, error) {
-	if err := needed("group snapshot ID", r.GetGroupSnapshotId()); err != nil {
+	if err := required("group snapshot ID", r.GetGroupSnapshotId()); err != nil {
 		return nil, err
 	}
 	g, err := c.options.Volumes.GetGroupSnapshot(ctx, r.GetGroupSnapshotId())
@@ -194,7 +194,7 @@ func (c *Controller) GetVolumeGroupSnapshot(ctx context.Context, r *spec.GetVolu
 
 // DeleteVolumeGroupSnapshot implements csi.GroupControllerServer.
 func (c *Controller) DeleteVolumeGroupSnapshot(ctx context.Context, r *spec.DeleteVolumeGroupSnapshotRequest) (*spec.DeleteVolumeGroupSnapshotResponse, error) {
-	if err := needed("group snapshot ID", r.GetGroupSnapshotId()); err != nil {
+	if err := required("group snapshot ID", r.GetGroupSnapshotId()); err != nil {
 		return nil, err
 	}
 	if len(r.GetSnapshotIds()) > 0 {
