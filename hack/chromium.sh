@@ -11,14 +11,6 @@ for name in chromium chromium-browser google-chrome google-chrome-stable; do # t
     exit 0
   fi
 done
-why="it has to be installed by hand: only root can do it, and only with apt"
-if [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null; then
-  echo "==> installing Debian's chromium once (about 80 MB)"
-  log=$(mktemp)
-  if { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 chromium; } >"$log" 2>&1; then
-    rm -f "$log"
-    exit 0
-  fi
-  why=$(tail -1 "$log")
+if ! "$(dirname "$0")/debian.sh" chromium; then # about 80 MB
+  printf '\033[1;31m==> NOT TESTED: the web page of the simulator. There is no Chromium\033[0m\n' >&2
 fi
-printf '\033[1;31m==> NOT TESTED: the web page of the simulator. There is no Chromium: %s\033[0m\n' "$why" >&2

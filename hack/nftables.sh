@@ -12,15 +12,7 @@ fi
 if [[ $(id -u) -ne 0 ]]; then
   exit 0 # the tests leave themselves out, and say why
 fi
-why="only with apt"
-if command -v apt-get >/dev/null; then
-  echo "==> installing Debian's nftables once (less than 1 MB)"
-  log=$(mktemp)
-  if { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 nftables; } >"$log" 2>&1; then
-    rm -f "$log"
-    exit 0
-  fi
-  why=$(tail -1 "$log")
+if ! "$(dirname "$0")/debian.sh" nftables; then
+  echo "There is no nft, which kube-proxy needs" >&2
+  exit 1
 fi
-printf 'There is no nft, which kube-proxy needs, and it could not be installed: %s\n' "$why" >&2
-exit 1

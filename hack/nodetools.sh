@@ -19,15 +19,7 @@ fi
 if [[ ${#missing[@]} -eq 0 || $(id -u) -ne 0 ]]; then
   exit 0 # without root the tests leave themselves out, and say why
 fi
-why="only with apt"
-if command -v apt-get >/dev/null; then
-  echo "==> installing Debian's ${missing[*]} once"
-  log=$(mktemp)
-  if { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends -o DPkg::Lock::Timeout=300 "${missing[@]}"; } >"$log" 2>&1; then
-    rm -f "$log"
-    exit 0
-  fi
-  why=$(tail -1 "$log")
+if ! "$(dirname "$0")/debian.sh" "${missing[@]}"; then
+  echo "There is no ${missing[*]}, which the nodes need" >&2
+  exit 1
 fi
-printf 'There is no %s, which the nodes need, and it could not be installed: %s\n' "${missing[*]}" "$why" >&2
-exit 1

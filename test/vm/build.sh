@@ -4,7 +4,7 @@
 #
 # Builds a Linux guest with an iSCSI initiator and target, for tests that this machine's kernel cannot run: user-mode
 # Linux and a small root of Debian packages, in the user's cache directory, and prints where it is. No maintainer script
-# runs. It needs apt, and kmod, e2fsprogs and dpkg of the host; a second run reuses what is there. The exit status is 3 where
+# runs. It needs apt, and kmod, e2fsprogs and dpkg of the host, which it installs as root; a second run reuses what is there. The exit status is 3 where
 # there can be no guest.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,9 +17,9 @@ cannot() {
 	exit 3
 }
 [ "$(uname -s)-$(uname -m)" = Linux-x86_64 ] || cannot "user-mode Linux is a program for Linux on x86-64"
-for tool in apt-get dpkg-deb depmod modprobe mke2fs; do
-	command -v $tool >/dev/null || cannot "$tool is missing: install apt, dpkg, kmod and e2fsprogs"
-done
+export PATH=$PATH:/usr/sbin:/sbin
+missing() { for tool in apt-get dpkg-deb depmod modprobe mke2fs; do command -v $tool >/dev/null || return 0; done; return 1; }
+! missing || "$here/../../hack/debian.sh" kmod e2fsprogs || cannot "apt, dpkg, kmod and e2fsprogs are needed"
 packages="busybox-static dash udev kmod mount util-linux e2fsprogs open-iscsi netbase iproute2 xfsprogs btrfs-progs multipath-tools dmsetup"
 # What the closure brings along and nothing in the guest runs.
 unused='^(perl|libperl|python3|libpython3|libicu72|dpkg_|tar_|coreutils|passwd|adduser|debconf|initramfs-tools|linux-base|klibc-utils|libklibc|gcc-12-base|libdb5|libgdbm|ucf|cpio_|libstdc\+\+6|sg3-utils_|libsqlite3-0|media-types|readline-common)'
